@@ -8,9 +8,9 @@ type Change struct {
 	Version  int64 // from 1, which creates the campaign
 	Kind     ChangeKind
 	At       time.Time // when the ledger numbered it, by the ledger's clock
-	// Marker is the campaign's UID, and never changes. By it a gate distinguishes the campaign from another ledger's campaign with the same id. It is
+	// CampaignUID is the campaign's UID, and never changes. By it a gate distinguishes the campaign from another ledger's campaign with the same id. It is
 	// empty if unknown.
-	Marker string
+	CampaignUID string
 
 	// Ceiling is the highest number that the gate may issue from then on, or 0 if it does not change.
 	Ceiling int64

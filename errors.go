@@ -18,7 +18,7 @@ var (
 	ErrNotRecorded    = errors.New("the ledger does not have this number yet: the gate may have issued it")
 	ErrNoDeadLetter   = errors.New("no such dead letter")
 	ErrNoTicket       = errors.New("the user never joined the campaign's waiting line, or is there no longer")
-	ErrLineLogLost    = errors.New("the log of the campaign's waiting line lacks records, or is another topic")
+	ErrLineLogGone    = errors.New("the log of the campaign's waiting line lacks records, or is another topic")
 	ErrLineLogAway    = errors.New("the log of waiting lines does not answer")
 	ErrServed         = errors.New("the user holds a coupon, and waits no longer")
 	ErrResolvedLetter = errors.New("the dead letter was replayed or voided before")

@@ -26,10 +26,10 @@ func (l LineLog) Same(as LineLog) bool { return l.Topic == as.Topic && l.Partiti
 
 // Logged is what a gate adds to a place whose line has a log, so that the place can be appended to the log.
 type Logged struct {
-	LineLog        // from the offset at which the epoch begins
-	Marker  string // see Change
-	Epoch   int64  // the epoch in which the gate decided
-	Began   int64  // the generation of the line when the epoch began
+	LineLog            // from the offset at which the epoch begins
+	CampaignUID string // see Change
+	Epoch       int64  // the epoch in which the gate decided
+	Began       int64  // the generation of the line when the epoch began
 	// At is a time by the gate's clock at which the ticket had not ended, or had ended if its user gave it back.
 	At time.Time
 }

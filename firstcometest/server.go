@@ -111,15 +111,15 @@ func start(dir string, warnings io.Writer) (*Server, error) {
 
 // wire creates the parts of a node whose ledger decides, as firstcome serve does.
 func (s *Server) wire(log *slog.Logger) *line.Dispatcher {
-	lines := line.NewDispatcher(s.ledger.Gate, line.Limits{})
-	s.issuer = issue.NewIssuer(s.ledger.Gate, issue.Limits{OnJoin: lines.Joined, OnChange: lines.Changed})
+	lines := line.NewDispatcher(s.ledger.Gate, line.Options{})
+	s.issuer = issue.NewIssuer(s.ledger.Gate, issue.Options{OnJoin: lines.Joined, OnChange: lines.Changed})
 	terms := api.NewTermsCache(s.ledger.Reads.Terms)
 	claims := &issue.Answerer{Issuer: s.issuer, Coupons: s.ledger.Gate, Terms: terms.Terms}
-	s.auth = auth.New(auth.Config{Keys: s.ledger.Desk, Log: log})
+	s.auth = auth.New(auth.Options{Keys: s.ledger.Deployment, Log: log})
 	monitor := ops.New(log, "test", "")
 	monitor.WatchLedger(s.ledger)
-	s.api = api.New(api.Config{
-		Ledger: s.ledger.Reads, Keys: s.ledger.Desk, Terms: terms, Claims: claims, Places: s.ledger.Gate, Operator: operate.New(operate.Ledger{Campaigns: s.ledger.Campaigns, Letters: s.ledger.Recorder, Reads: s.ledger.Reads}, s.issuer, claims), Auth: s.auth,
+	s.api = api.New(api.Options{
+		Ledger: s.ledger.Reads, Keys: s.ledger.Deployment, Terms: terms, Claims: claims, Places: s.ledger.Gate, Operator: operate.New(operate.Ledger{Campaigns: s.ledger.Campaigns, Letters: s.ledger.Recorder, Reads: s.ledger.Reads}, s.issuer, claims), Auth: s.auth,
 		Audit: s.audit, Log: log, Observer: monitor, Health: monitor.Health,
 	})
 	s.http = httpd.New(s.api.HTTP())
@@ -128,7 +128,7 @@ func (s *Server) wire(log *slog.Logger) *line.Dispatcher {
 
 // audit checks the promises in the ledger, as firstcome audit does.
 func (s *Server) audit(ctx context.Context, id firstcome.CampaignID) (found api.Audited, err error) {
-	found.Report, err = audit.Ledger(ctx, s.ledger.Books().Source(), id, nil, nil)
+	found.Report, err = audit.Ledger(ctx, s.ledger.Tables().Source(), id, nil, nil)
 	return found, err
 }
 
@@ -148,7 +148,7 @@ func (s *Server) addKey(role firstcome.Role) (string, error) {
 		return "", err
 	}
 	ctx := context.Background()
-	if err := s.ledger.Desk.AddKey(ctx, "a test", key); err != nil {
+	if err := s.ledger.Deployment.AddKey(ctx, "a test", key); err != nil {
 		return "", err
 	}
 	return plain, s.auth.Reload(ctx)

@@ -49,7 +49,7 @@ func newCrowd(r *rival, prefix string, t trial) *crowd {
 func (c *crowd) id(user int) string { return fmt.Sprint(c.prefix, user) }
 
 // come sends the users' requests by a plan, and returns the load generator's figures.
-func (c *crowd) come(ctx context.Context, plan load.Config) *load.Result {
+func (c *crowd) come(ctx context.Context, plan load.Options) *load.Result {
 	return load.Drive(ctx, plan, c.worker)
 }
 

@@ -144,7 +144,7 @@ func (r *runner) run(ctx context.Context, c contestant, t trial, s start, harm f
 		}
 		harmed <- harm(ctx, course{on, people.reached, watch.reached, over})
 	}()
-	figures := people.come(ctx, load.Config{
+	figures := people.come(ctx, load.Options{
 		Users: t.people, Repeat: max(1, t.repeat), Concurrency: t.connections, Rate: t.rate, Duration: t.lasts, Timeout: 10 * time.Second, Again: t.again,
 		Shuffle: true, Seed: r.seed + uint64(r.count),
 	})

@@ -78,7 +78,7 @@ func (s *serve) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	server := httpd.New(httpd.Config{ // firstcome's own HTTP server, so that the designs are compared, and not their servers
+	server := httpd.New(httpd.Options{ // firstcome's own HTTP server, so that the designs are compared, and not their servers
 		Handler: designs.Handler(design), Log: slog.New(slog.DiscardHandler),
 		Short: []httpd.Route{{Method: http.MethodPost, Path: designs.ApplyRoute}, {Method: http.MethodGet, Path: designs.ResultRoute}},
 	})

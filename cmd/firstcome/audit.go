@@ -157,7 +157,7 @@ func (c *auditCmd) auditTables(ctx context.Context, t terminal, l *ledger.Ledger
 		}
 	}
 	err = report.audit(ctx, t, ids, func(id firstcome.CampaignID, read *atomic.Int64) (audit.Report, error) {
-		return audit.Ledger(ctx, l.Books().Source(), id, secret, read)
+		return audit.Ledger(ctx, l.Tables().Source(), id, secret, read)
 	})
 	if err == nil && c.Gate.url() != "" {
 		err = c.auditGate(ctx, l, report, ids, secret)
@@ -170,7 +170,7 @@ func (c *auditCmd) auditTables(ctx context.Context, t terminal, l *ledger.Ledger
 
 // campaigns returns the ids of the campaigns to audit, including campaigns whose row is gone.
 func (c *auditCmd) campaigns(ctx context.Context, l *ledger.Ledger, report *auditReport) ([]firstcome.CampaignID, error) {
-	ids, err := l.Books().Campaigns(ctx)
+	ids, err := l.Tables().Campaigns(ctx)
 	if errors.Is(err, audit.ErrUnreadable) {
 		report.damaged(err.Error())
 		err = nil
@@ -192,7 +192,7 @@ func (r *auditReport) auditOther(ctx context.Context, l *ledger.Ledger) error {
 		return err
 	}
 	r.damaged(wrong...)
-	r.Other, err = audit.Other(ctx, l.Books().Source())
+	r.Other, err = audit.Other(ctx, l.Tables().Source())
 	r.Breaches += r.Other.Total
 	return err
 }

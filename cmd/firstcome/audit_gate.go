@@ -18,7 +18,7 @@ import (
 func (c *auditCmd) auditGate(ctx context.Context, l *ledger.Ledger, report *auditReport, ids []firstcome.CampaignID, secret *firstcome.Secret) error {
 	gate, err := c.Gate.kind().inspect(ctx, c.Gate.url(), l, func(ctx context.Context, id firstcome.CampaignID) (string, error) {
 		campaign, err := l.Reads.Campaign(ctx, id)
-		return campaign.Marker, err
+		return campaign.CampaignUID, err
 	})
 	if err != nil {
 		return fmt.Errorf("--gate: %w", err)
@@ -31,7 +31,7 @@ func (c *auditCmd) auditGate(ctx context.Context, l *ledger.Ledger, report *audi
 	here := slices.ContainsFunc(all, func(c ledger.Status) bool { return c.Gate == gate.Name() })
 	var topic *kafka.Journal
 	if here {
-		if topic, err = inspectJournal(ctx, l, gate.Name(), c.Journal, all[0].Marker); err != nil {
+		if topic, err = inspectJournal(ctx, l, gate.Name(), c.Journal, all[0].CampaignUID); err != nil {
 			return err
 		}
 	}
@@ -50,7 +50,7 @@ func (c *auditCmd) auditGate(ctx context.Context, l *ledger.Ledger, report *audi
 			report.addGate(audit.GateReport{Campaign: campaign.ID, Elsewhere: campaign.Gate})
 			continue
 		}
-		one, err := compareWithGate(ctx, l.Books().Source(), gate, topic, &campaign, secret)
+		one, err := compareWithGate(ctx, l.Tables().Source(), gate, topic, &campaign, secret)
 		if errors.Is(err, errCreating) {
 			continue
 		}
@@ -108,7 +108,7 @@ func compareWithGate(ctx context.Context, l audit.Source, gate auditedGate, topi
 	if topic != nil { // entries move from the gate's journal to the topic, so the gate's journal is read first
 		atGate := of.Journal
 		of.Journal = func(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
-			return errors.Join(atGate(ctx, id, each), topic.Unrecorded(ctx, id, campaign.Marker, each))
+			return errors.Join(atGate(ctx, id, each), topic.Unrecorded(ctx, id, campaign.CampaignUID, each))
 		}
 	}
 	if secret != nil {

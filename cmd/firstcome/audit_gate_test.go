@@ -29,11 +29,11 @@ type counter struct {
 func newCounter(t *testing.T) *counter {
 	name := services.Ledgers[services.SQLite](t)
 	c := &counter{scene: &scene{t: t}}
-	marker := func(ctx context.Context, id firstcome.CampaignID) (string, error) {
+	uid := func(ctx context.Context, id firstcome.CampaignID) (string, error) {
 		campaign, err := c.Ledger.Reads.Campaign(ctx, id)
-		return campaign.Marker, err
+		return campaign.CampaignUID, err
 	}
-	gate, err := redis.Open(t.Context(), redis.Options{URL: services.Redis.Database(t), Secret: plantSecret, Marker: marker})
+	gate, err := redis.Open(t.Context(), redis.Options{URL: services.Redis.Database(t), Secret: plantSecret, CampaignUID: uid})
 	stage.Must(t, err)
 	t.Cleanup(gate.Close)
 	l, err := ledger.Open(t.Context(), name, ledger.Options{Secret: plantSecret, Gate: gate.Name()})
@@ -60,7 +60,7 @@ func (c *counter) bring() {
 func (c *counter) compared() (lines []string) {
 	campaign, err := c.Reads.Campaign(c.t.Context(), "drop")
 	stage.Must(c.t, err)
-	report, err := compareWithGate(c.t.Context(), c.Books().Source(), inspectedRedis{c.gate.Inspector}, nil, &campaign, &plantSecret)
+	report, err := compareWithGate(c.t.Context(), c.Tables().Source(), inspectedRedis{c.gate.Inspector}, nil, &campaign, &plantSecret)
 	stage.Must(c.t, err)
 	for _, b := range report.Breaches.Shown {
 		lines = append(lines, b.Promise+": "+b.Text)
@@ -91,7 +91,7 @@ func (c *counter) operate(n int64) {
 		c.t.Error(err)
 	}
 	c.bring()
-	c.turn("drop", []ledger.Switch{ledger.Pause, ledger.Resume}[n%2])
+	c.turn("drop", []firstcome.ChangeKind{firstcome.ChangePause, firstcome.ChangeResume}[n%2])
 	c.bring()
 	campaign, err := c.Reads.Campaign(c.t.Context(), "drop")
 	stage.Must(c.t, err)
@@ -112,7 +112,7 @@ func (c *counter) state() gate.State {
 func TestP9TheAuditFindsNoBreachAtAGateWhoseLineIsInUse(t *testing.T) {
 	const audits, generations = 25, 4
 	c := newCounter(t)
-	stage.Run(t, record.NewRecorder(c.gate.Journal.Consumer(redis.ConsumerOptions{Active: c.Recorder.Active}), c.Ledger.Recorder, record.Limits{}).Run)
+	stage.Run(t, record.NewRecorder(c.gate.Journal.Consumer(redis.ConsumerOptions{Active: c.Recorder.Active}), c.Ledger.Recorder, record.Options{}).Run)
 	over := make(chan struct{})
 	var all sync.WaitGroup
 	keep := func(do func(n int64)) {

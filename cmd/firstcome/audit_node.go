@@ -32,7 +32,7 @@ func (a *auditor) audit(ctx context.Context, id firstcome.CampaignID) (found api
 		return found, api.ErrAuditRunning
 	}
 	err = a.readPrimary(ctx, func(l *ledger.Ledger) (err error) {
-		if found.Report, err = audit.Ledger(ctx, l.Books().Source(), id, &a.secret, nil); err != nil {
+		if found.Report, err = audit.Ledger(ctx, l.Tables().Source(), id, &a.secret, nil); err != nil {
 			return err
 		}
 		found.Gate, err = a.auditGate(ctx, l, id)
@@ -53,7 +53,7 @@ func (a *auditor) prove(ctx context.Context, id firstcome.CampaignID, read *atom
 		return proof, ctx.Err()
 	}
 	err = a.readPrimary(ctx, func(l *ledger.Ledger) (err error) {
-		if proof.Ledger, err = audit.Ledger(ctx, l.Books().Source(), id, &a.secret, read); err == nil {
+		if proof.Ledger, err = audit.Ledger(ctx, l.Tables().Source(), id, &a.secret, read); err == nil {
 			proof.Gate, err = a.auditGate(ctx, l, id)
 		}
 		return err
@@ -76,7 +76,7 @@ func (a *auditor) auditGate(ctx context.Context, l *ledger.Ledger, id firstcome.
 	if err != nil || !campaign.Remote() || !campaign.RetiredAt.IsZero() {
 		return nil, err
 	}
-	gate, err := a.flags.Gate.kind().inspect(ctx, a.flags.Gate.url(), l, func(context.Context, firstcome.CampaignID) (string, error) { return campaign.Marker, nil })
+	gate, err := a.flags.Gate.kind().inspect(ctx, a.flags.Gate.url(), l, func(context.Context, firstcome.CampaignID) (string, error) { return campaign.CampaignUID, nil })
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (a *auditor) auditGate(ctx context.Context, l *ledger.Ledger, id firstcome.
 	if name := gate.Name(); name != "" && campaign.Gate != name && isClosed(&campaign) {
 		return &audit.GateReport{Campaign: id, Elsewhere: campaign.Gate}, nil
 	}
-	found, err := compareWithGate(ctx, l.Books().Source(), gate, a.remote.journal, &campaign, &a.secret)
+	found, err := compareWithGate(ctx, l.Tables().Source(), gate, a.remote.journal, &campaign, &a.secret)
 	if errors.Is(err, errCreating) {
 		return nil, nil
 	}

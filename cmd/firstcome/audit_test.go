@@ -72,8 +72,8 @@ func TestTheAuditFindsNoBreachWhileClaimsAndChangesAreDecided(t *testing.T) {
 						t.Error(err)
 					}
 					s.quantity("spring", 1_000_000+n)
-					s.turn("spring", ledger.Pause)
-					s.turn("spring", ledger.Resume)
+					s.turn("spring", firstcome.ChangePause)
+					s.turn("spring", firstcome.ChangeResume)
 				}
 			})
 			reader := readable(t, name)

@@ -40,7 +40,7 @@ func (w *walker) farRecord() {
 	k := w.rand.IntN(len(g.Journal))
 	c := g.Journal[k]
 	var err error
-	var drained record.Drained
+	var drained record.Result
 	b := record.Batch{Campaign: w.id, Epoch: 1, Coupons: []firstcome.Coupon{c}}
 	if w.rand.IntN(5) == 0 {
 		drained, err = w.Recorder.Bury(w.t.Context(), b, "a trial")
@@ -103,7 +103,7 @@ func (w *walker) farStep() {
 		w.said("void %d: %v", k, err)
 		w.allowed(err)
 	case n == 17:
-		_, err := w.Campaigns.Switch(ctx, "op", w.id, 0, []ledger.Switch{ledger.Pause, ledger.Resume}[w.rand.IntN(2)])
+		_, err := w.Campaigns.ChangeState(ctx, "op", w.id, 0, []firstcome.ChangeKind{firstcome.ChangePause, firstcome.ChangeResume}[w.rand.IntN(2)])
 		w.allowed(err)
 	default:
 		q := w.rand.Int64N(9)
@@ -116,7 +116,7 @@ func (w *walker) farStep() {
 // farEnd closes the campaign, and retires it when all of it is drained.
 func (w *walker) farEnd() {
 	w.farApply()
-	_, err := w.Campaigns.Switch(w.t.Context(), "op", w.id, 0, ledger.Close)
+	_, err := w.Campaigns.ChangeState(w.t.Context(), "op", w.id, 0, firstcome.ChangeClose)
 	stage.Must(w.t, err)
 	w.farApply()
 	for len(w.far.Course(w.id).Journal) > 0 {

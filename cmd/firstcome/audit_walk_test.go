@@ -92,15 +92,15 @@ func (w *walker) step() {
 		w.allowed(err)
 		w.said("void %d: %v", k, err)
 	case n < 13:
-		_, err := w.Campaigns.Switch(ctx, "op", w.id, 0, ledger.Pause)
+		_, err := w.Campaigns.ChangeState(ctx, "op", w.id, 0, firstcome.ChangePause)
 		w.allowed(err)
 		w.said("pause")
 	case n < 16:
-		_, err := w.Campaigns.Switch(ctx, "op", w.id, 0, ledger.Resume)
+		_, err := w.Campaigns.ChangeState(ctx, "op", w.id, 0, firstcome.ChangeResume)
 		w.allowed(err)
 		w.said("resume")
 	case n == 16 && w.rand.IntN(8) == 0:
-		_, err := w.Campaigns.Switch(ctx, "op", w.id, 0, ledger.Close)
+		_, err := w.Campaigns.ChangeState(ctx, "op", w.id, 0, firstcome.ChangeClose)
 		w.allowed(err)
 		w.said("close")
 	default:

@@ -290,9 +290,9 @@ func stateText(c client.Campaign) string {
 		return c.State + " (the gate has lost it)"
 	case "mismatch":
 		return c.State + " (the server has another gate or ledger)"
-	case "ahead":
+	case "ledger_rolled_back":
 		return c.State + " (the ledger is older than the gate: run firstcome gate reconcile " + c.ID + ")"
-	case "behind":
+	case "stale_epoch":
 		return c.State + " (the gate's epoch has ended, because another Redis replaced it; if this Redis should decide, run firstcome gate rebuild " + c.ID + ")"
 	case "unknown":
 		return c.State + " (the gate does not answer)"

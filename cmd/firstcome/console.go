@@ -24,21 +24,21 @@ import (
 const consoleConnections = 256
 
 // openConsole creates the console, on the API's listener or for a listener of its own, as --console says.
-func (n *node) openConsole(api *httpd.Config, places gate.Places) {
+func (n *node) openConsole(api *httpd.Options, places gate.Places) {
 	own, beside := n.flags.Console.own() != "", n.flags.Console.beside(n.flags.Listen)
 	if !own && !beside {
 		return
 	}
 	n.watcher = figures.NewWatcher(n.ledger.Reads, n.remote.decides(), n.board)
 	n.watcher.Told = n.counter.Told
-	n.people = console.New(console.Config{
+	n.people = console.New(console.Options{
 		Gate: n.remote.decides(), Journal: n.remote.shown(), Watcher: n.watcher, Prove: n.auditor.prove, Doctor: n.examine, Excel: n.api.Excel,
-		Ledger: n.ledger.Reads, Desk: n.ledger.Desk, LastRebuild: n.ledger.Epochs.LastRebuild, Places: places, Operator: n.operator, Auth: n.auth, Secret: n.secret, Secure: n.flags.files.tls != nil, Log: n.log, Zone: n.flags.TZ.location(),
+		Ledger: n.ledger.Reads, Deployment: n.ledger.Deployment, LastRebuild: n.ledger.Epochs.LastRebuild, Places: places, Operator: n.operator, Auth: n.auth, Secret: n.secret, Secure: n.flags.files.tls != nil, Log: n.log, Zone: n.flags.TZ.location(),
 		Decided: observers{n.monitor, n.counter}.Decided, AllowAddress: n.api.AllowAddress,
 	})
 	pages := n.people.Handler()
 	if own {
-		n.pages = httpd.New(httpd.Config{Handler: pages, TurnAway: turnAway, Log: n.log, Limits: httpd.Limits{MaxConnections: consoleConnections, Idle: n.flags.IdleTimeout, Grace: time.Second}})
+		n.pages = httpd.New(httpd.Options{Handler: pages, TurnAway: turnAway, Log: n.log, MaxConnections: consoleConnections, IdleTimeout: n.flags.IdleTimeout, ShutdownGrace: time.Second})
 		return
 	}
 	api.Handler = besideAPI(pages, api.Handler)

@@ -103,7 +103,7 @@ func (c *demoCmd) show(ctx context.Context, t terminal, n *node) error {
 	if err != nil {
 		return err
 	}
-	report, err := audit.Ledger(ctx, n.ledger.Books().Source(), demoCampaign, &secret, nil)
+	report, err := audit.Ledger(ctx, n.ledger.Tables().Source(), demoCampaign, &secret, nil)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (c *demoCmd) load(ctx context.Context, t terminal, n *node) (*load.Result, 
 	} else {
 		defer showProgress(ctx, t, "claims", func() course { return course{done: sent.Load(), total: int64(c.Users)} })()
 	}
-	return load.Run(ctx, load.Config{
+	return load.Run(ctx, load.Options{
 		Server: server, Campaign: demoCampaign, Prefix: "user-", Follow: c.paced(),
 		Users: int(c.Users), Timeout: 2 * demoAnswerWait, Rate: c.rate(), Due: c.wave(),
 		Progress: func(done, _ int64) { sent.Store(done) },

@@ -49,7 +49,7 @@ func (d *desk) open(campaigns ...firstcome.CampaignID) *desk {
 	stage.Must(t, err)
 	d.far = d.opened(url)
 	d.remote = &remoteGate{base: d.base, gate: servingRedis(d.far)}
-	stage.Must(t, d.ledger.UseGate(t.Context(), ledger.Beside{Gate: d.far.Name()}))
+	stage.Must(t, d.ledger.UseGate(t.Context(), ledger.RemoteGate{Gate: d.far.Name()}))
 	stage.Serve(t, d.ledger)
 	for _, id := range campaigns {
 		d.reaches(id, d.ledger.Campaigns.Create(t.Context(), "test", id, stage.Terms(100)))
@@ -61,7 +61,7 @@ func (d *desk) open(campaigns ...firstcome.CampaignID) *desk {
 func (d *desk) opened(url string) *redis.Redis {
 	d.t.Helper()
 	gate, err := redis.Open(d.t.Context(), redis.Options{
-		URL: url, Secret: stage.Secret(), Clock: d.clock, Backlog: d.limit, Ledger: d.ledger.Identity, Marker: d.marker, Missing: d.missing,
+		URL: url, Secret: stage.Secret(), Clock: d.clock, Backlog: d.limit, Ledger: d.ledger.Identity, CampaignUID: d.campaignUID, Missing: d.missing,
 	})
 	stage.Must(d.t, err)
 	d.t.Cleanup(gate.Close)
@@ -72,7 +72,7 @@ func (d *desk) opened(url string) *redis.Redis {
 func (d *desk) reaches(id firstcome.CampaignID, did error) {
 	d.t.Helper()
 	stage.Must(d.t, did)
-	stage.Must(d.t, gate.NewChanger(d.ledger.Campaigns, &gate.Router{Gate: d.remote.gate, Retired: d.ledger.Gate, Kept: d.ledger.Recorder}, nil).Finish(d.t.Context(), id, 0))
+	stage.Must(d.t, gate.NewChanger(d.ledger.Campaigns, &gate.Router{Gate: d.remote.gate, Retired: d.ledger.Gate, Ledger: d.ledger.Recorder}, nil).Finish(d.t.Context(), id, 0))
 }
 
 // issue returns the coupons of a campaign's new users.
@@ -91,14 +91,14 @@ func batch(coupons ...firstcome.Coupon) record.Batch {
 	return record.Batch{Campaign: "c", Epoch: 1, Coupons: coupons}
 }
 
-func (d *desk) record(coupons ...firstcome.Coupon) record.Drained {
+func (d *desk) record(coupons ...firstcome.Coupon) record.Result {
 	d.t.Helper()
 	drained, err := d.ledger.Recorder.Record(d.t.Context(), batch(coupons...))
 	stage.Must(d.t, err)
 	return drained
 }
 
-func (d *desk) bury(coupons ...firstcome.Coupon) record.Drained {
+func (d *desk) bury(coupons ...firstcome.Coupon) record.Result {
 	d.t.Helper()
 	drained, err := d.ledger.Recorder.Bury(d.t.Context(), batch(coupons...), "a trial")
 	stage.Must(d.t, err)
@@ -130,11 +130,11 @@ func (d *desk) void() {
 }
 
 // settle reports the ledger's answer about entries to the gate, and acknowledges the entries.
-func (d *desk) settle(drained record.Drained, entries ...string) {
+func (d *desk) settle(drained record.Result, entries ...string) {
 	d.t.Helper()
-	marker, err := d.marker(d.t.Context(), "c")
+	uid, err := d.campaignUID(d.t.Context(), "c")
 	stage.Must(d.t, err)
-	stage.Must(d.t, stage.Err(d.remote.gate.journal.Settle(d.t.Context(), "c", marker, drained, entries...)))
+	stage.Must(d.t, stage.Err(d.remote.gate.journal.Settle(d.t.Context(), "c", uid, drained, entries...)))
 }
 
 // do sends a command to Redis.
@@ -187,7 +187,7 @@ type rewind struct {
 func newRewind(t *testing.T) *rewind {
 	t.Helper()
 	r := &rewind{desk: newDesk(t, services.Redis.Database(t), t.TempDir()+"/firstcome.db", nil, "c"), alarms: make(stage.Alarms, 100)}
-	r.waiter = issue.NewWaiter(&gate.Router{Gate: r.remote.gate, Retired: r.ledger.Gate, Kept: r.ledger.Recorder})
+	r.waiter = issue.NewWaiter(&gate.Router{Gate: r.remote.gate, Retired: r.ledger.Gate, Ledger: r.ledger.Recorder})
 	stage.Run(t, r.waiter.Run)
 	for _, key := range r.keys("c") {
 		if of, made := strings.CutSuffix(key, "campaign"); made {
@@ -223,12 +223,12 @@ func (r *rewind) drain() {
 		Active: r.ledger.Recorder.Active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond,
 		OnAlarm: r.alarms.Raise,
 	})
-	stage.Run(r.t, record.NewRecorder(journal, r.ledger.Recorder, record.Limits{Holes: r.remote.gate.journal, OnAlarm: r.alarms.Raise}).Run)
+	stage.Run(r.t, record.NewRecorder(journal, r.ledger.Recorder, record.Options{Holes: r.remote.gate.journal, OnAlarm: r.alarms.Raise}).Run)
 	stage.Await(r.t, "the end of the journal", 0, func() int { return len(r.entries()) })
 }
 
 // settleByHand acknowledges the journal's entries, as a recorder does.
-func (r *rewind) settleByHand(drained record.Drained) {
+func (r *rewind) settleByHand(drained record.Result) {
 	r.t.Helper()
 	r.settle(drained, r.entries()...)
 }

@@ -25,7 +25,7 @@ func TestF61WhatIsIssuedDirectlyStaysSoThroughARebuild(t *testing.T) {
 		stage.Same(t, "a claim before the opening", []string{"not_open:0"}, r.claims("a"))
 		r.directly("a")
 		r.records()
-		r.reaches("c", stage.Err(r.ledger.Campaigns.Switch(t.Context(), "op", "c", 0, ledger.Pause)))
+		r.reaches("c", stage.Err(r.ledger.Campaigns.ChangeState(t.Context(), "op", "c", 0, firstcome.ChangePause)))
 		r.directly("b")
 		direct := func(at string, c firstcome.Coupon) string { return fmt.Sprint(c.User, " ", c.Direct, " ", at) }
 		look := func() (all []string) {
@@ -52,7 +52,7 @@ func TestF61WhatIsIssuedDirectlyStaysSoThroughARebuild(t *testing.T) {
 		db := services.Beside(t, name)
 		_, err := db.Exec(`UPDATE coupons SET direct = FALSE WHERE number = 2`)
 		stage.Must(t, err)
-		found, err := audit.Ledger(t.Context(), r.ledger.Books().Source(), "c", nil, nil)
+		found, err := audit.Ledger(t.Context(), r.ledger.Tables().Source(), "c", nil, nil)
 		stage.Must(t, err)
 		if found.Breaches.Count["P7"] != 1 {
 			t.Errorf("the audit finds %+v of a claim before the opening", found.Breaches)

@@ -25,7 +25,7 @@ func (c *doctorCmd) campaigns(ctx context.Context, t terminal) (found doctor.Fin
 		all = slices.DeleteFunc(all, func(c ledger.Status) bool { return !c.RetiredAt.IsZero() })
 		if text, err := secretText(t, c.SecretFile, c.Ledger.path()); err == nil && text != nil {
 			if secret, err := parseSecret(text); err == nil {
-				found = secretOf(all, secret.Fingerprint())
+				found = checkSecret(all, secret.Fingerprint())
 			}
 		}
 		if c.Gate.kind() != nil {
@@ -42,7 +42,7 @@ func gateCampaigns(ctx context.Context, at gateName, l *ledger.Ledger, all []led
 	const what = "the gate's campaigns"
 	markers := map[firstcome.CampaignID]string{}
 	for _, c := range all {
-		markers[c.ID] = c.Marker
+		markers[c.ID] = c.CampaignUID
 	}
 	gate, err := at.kind().inspect(ctx, at.url(), l, func(_ context.Context, id firstcome.CampaignID) (string, error) { return markers[id], nil })
 	if err != nil {
@@ -206,7 +206,7 @@ func conditionOf(ctx context.Context, l *ledger.Ledger, far examinedGate, master
 		return ahead, fmt.Sprintf("version %d of epoch %d, and the ledger is at version %d of epoch %d", at.Version, at.Epoch, now.Version, now.Epoch), nil
 	case at.Epoch < c.Epoch: // c was read before at
 		return map[bool]condition{true: rebuilding, false: outlived}[at.Frozen], fmt.Sprintf("epoch %d, and the ledger is in %d", at.Epoch, c.Epoch), nil
-	case at.Lost:
+	case at.Gone:
 		return lost, "some of its keys are gone", nil
 	case at.Epoch == c.Epoch && at.Version < c.Applied:
 		return unverified, fmt.Sprintf("its keys are older than the ledger: version %d, and the ledger noted %d", at.Version, c.Applied), nil
@@ -232,8 +232,8 @@ func isClosed(c *ledger.Status) bool {
 // namedCampaigns is the most campaigns that a finding names.
 const namedCampaigns = 5
 
-// secretOf reports whether the campaigns' codes are made with the secret of a fingerprint.
-func secretOf(all []ledger.Status, fingerprint string) (found doctor.Findings) {
+// checkSecret reports whether the campaigns' codes are made with the secret of a fingerprint.
+func checkSecret(all []ledger.Status, fingerprint string) (found doctor.Findings) {
 	const what, fix = "the codes' secret", "give this node the secret of the others, with FIRSTCOME_SECRET or --secret-file: see operate.md, the secret"
 	others := map[doctor.Grade][]string{}
 	for _, c := range all {

@@ -66,7 +66,7 @@ func TestTheFileOfTheTokensPublicKeysIsReadAgain(t *testing.T) {
 	stage.Must(t, err)
 	stage.Must(t, os.WriteFile(file, make([]byte, 1<<20+1), 0o600))
 	logged := make(stage.Log, 10)
-	stage.Run(t, auth.New(auth.Config{JWT: check, Log: slog.New(slog.NewTextHandler(logged, nil))}).Run)
+	stage.Run(t, auth.New(auth.Options{JWT: check, Log: slog.New(slog.NewTextHandler(logged, nil))}).Run)
 	if line := stage.Next(t, "a line of the log", logged); !strings.Contains(line, "the last ones stand") {
 		t.Errorf("the log says %s", line)
 	}

@@ -19,9 +19,9 @@ type gateCmd struct {
 
 // States that a server reports for campaigns whose gate decides nothing: see docs/api.md.
 const (
-	gateLost   = "lost"
-	gateAhead  = "ahead"
-	gateBehind = "behind"
+	gateLost       = "lost"
+	gateRolledBack = "ledger_rolled_back"
+	gateStaleEpoch = "stale_epoch"
 )
 
 // chosenGates has the flags of a command about the gate of one campaign, or of all campaigns in some state.
@@ -90,7 +90,7 @@ func (c *gateRebuildCmd) Run(ctx context.Context, t terminal) error {
 	if !c.All {
 		return forEachGate(ctx, t, c.outputFlag, []string{c.ID}, c.rebuild(calls, false), tellRebuilt(ctx, calls))
 	}
-	ids, err := c.in(ctx, calls, gateLost, gateBehind)
+	ids, err := c.in(ctx, calls, gateLost, gateStaleEpoch)
 	if err != nil {
 		return explain(err)
 	}

@@ -23,7 +23,7 @@ func (redisKind) open(ctx context.Context, r *remoteGate, named []ledger.OtherGa
 	g, err := redis.Open(ctx, redis.Options{
 		URL: s.Gate.url(), Secret: r.secret, KeepUnnamed: len(named) > 0 && !s.NewGate && s.knownAs(named) == "", KnownAs: s.knownAs(named), AnyEviction: s.AnyEviction, Backlog: int64(s.Backlog),
 		MaxLine: int64(s.MaxLine), Lined: r.ledger.Recorder.Lined,
-		Ledger: r.ledger.Identity, Marker: r.marker, Missing: r.missing, Noted: r.noted,
+		Ledger: r.ledger.Identity, CampaignUID: r.campaignUID, Missing: r.missing, Noted: r.noted,
 	})
 	if err != nil {
 		return servingGate{}, err
@@ -45,8 +45,8 @@ func servingRedis(r *redis.Redis) servingGate {
 	}
 }
 
-func (redisKind) inspect(ctx context.Context, url string, l *ledger.Ledger, marker markerOf) (inspectedGate, error) {
-	g, err := redis.Inspect(ctx, redis.Options{URL: url, Secret: noSecret(), Ledger: l.Identity, Marker: marker}) // the gate stores no codes
+func (redisKind) inspect(ctx context.Context, url string, l *ledger.Ledger, uid uidOf) (inspectedGate, error) {
+	g, err := redis.Inspect(ctx, redis.Options{URL: url, Secret: noSecret(), Ledger: l.Identity, CampaignUID: uid}) // the gate stores no codes
 	if err != nil {
 		return nil, err
 	}

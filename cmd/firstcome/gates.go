@@ -24,14 +24,14 @@ type gateKind interface {
 	check(url string) error
 	// open connects the remote part of a node to its gate. named has the other gates that the ledger's campaigns name.
 	open(ctx context.Context, r *remoteGate, named []ledger.OtherGate) (servingGate, error)
-	// inspect connects to a gate of a ledger, to read only. marker returns the ledger's permanent name for a campaign.
-	inspect(ctx context.Context, url string, l *ledger.Ledger, marker markerOf) (inspectedGate, error)
+	// inspect connects to a gate of a ledger, to read only. campaignUID returns the ledger's permanent name for a campaign.
+	inspect(ctx context.Context, url string, l *ledger.Ledger, uid uidOf) (inspectedGate, error)
 	// examine checks a gate for firstcome doctor.
 	examine(ctx context.Context, c *gateFlags) doctor.Findings
 }
 
-// A markerOf returns the ledger's permanent name for a campaign: see firstcome.Change.
-type markerOf = func(context.Context, firstcome.CampaignID) (string, error)
+// A uidOf returns the ledger's permanent name for a campaign: see firstcome.Change.
+type uidOf = func(context.Context, firstcome.CampaignID) (string, error)
 
 // gateStart is how long a start waits for a gate that is away or loads its data, and gateRetry how long between two tries at most. It is long enough
 // for a gate that starts on the same machine. After that the supervisor of the node starts it again.

@@ -64,7 +64,7 @@ func (*modelGate) Named(context.Context) (bool, error) { return true, nil }
 
 func (*modelGate) Runs(context.Context) ([]recovery.Run, error) { return nil, nil }
 
-func (*modelGate) Standing(context.Context, gate.Revision) error { return nil }
+func (*modelGate) Inspect(context.Context, gate.Revision) error { return nil }
 
 func (*modelGate) Lag(context.Context, []gate.Revision) ([]record.Lag, error) { return nil, nil }
 
@@ -76,11 +76,11 @@ func (*modelGate) Missing(context.Context, firstcome.CampaignID) (b record.Batch
 	return b, nil
 }
 
-func (*modelGate) Stopped(_ context.Context, r gate.Revision) (recovery.Stopped, error) {
-	return recovery.Stopped{Epoch: r.Epoch, Version: r.Version, DrainedThrough: r.Drained}, nil
+func (*modelGate) GateState(_ context.Context, r gate.Revision) (recovery.GateState, error) {
+	return recovery.GateState{Epoch: r.Epoch, Version: r.Version, DrainedThrough: r.Drained}, nil
 }
 
-func (g *modelGate) Settle(_ context.Context, id firstcome.CampaignID, _ string, drained record.Drained, _ ...string) (int64, error) {
+func (g *modelGate) Settle(_ context.Context, id firstcome.CampaignID, _ string, drained record.Result, _ ...string) (int64, error) {
 	g.model.Settle(id, drained)
 	return 0, nil
 }
@@ -108,7 +108,7 @@ func (g *modelGate) Next(_ context.Context, id firstcome.CampaignID) (record.Bat
 	return g.hand, id, nil
 }
 
-func (g *modelGate) Ack(_ context.Context, id any, drained record.Drained) (int64, error) {
+func (g *modelGate) Ack(_ context.Context, id any, drained record.Result) (int64, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.hand = record.Batch{}

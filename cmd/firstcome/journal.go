@@ -90,7 +90,7 @@ func (r *remoteGate) lag(ctx context.Context, active []gate.Revision) ([]record.
 // Redis to the topic, and a recorder from the topic to the ledger.
 func (r *remoteGate) records() {
 	keeper := r.rebuild.Guard(r.ledger.Recorder)
-	limits := record.Limits{Rows: int(r.flags.RecordRate), Holes: r.gate.journal, OnRecord: r.monitor.Record, OnAlarm: r.alarm}
+	limits := record.Options{Rows: int(r.flags.RecordRate), Holes: r.gate.journal, OnCall: r.monitor.Record, OnAlarm: r.alarm}
 	if r.waiter != nil {
 		limits.OnRecorded = r.waiter.Recorded
 	}
@@ -98,7 +98,7 @@ func (r *remoteGate) records() {
 		r.recorder = record.NewRecorder(r.gate.source(r), keeper, limits)
 		return
 	}
-	r.relay = record.NewRecorder(r.gate.source(r), r.journal, record.Limits{OnRecord: r.monitor.Relayed, OnAlarm: r.alarm})
+	r.relay = record.NewRecorder(r.gate.source(r), r.journal, record.Options{OnCall: r.monitor.Relayed, OnAlarm: r.alarm})
 	r.recorder = record.NewRecorder(r.journal, keeper, limits)
 }
 
@@ -141,9 +141,9 @@ func (r *remoteGate) leavesJournal(ctx context.Context) error {
 	return err
 }
 
-// inspectJournal opens the topic between a gate and the ledger, to read only. It returns nil if there is none. marker is the marker of any campaign of
+// inspectJournal opens the topic between a gate and the ledger, to read only. It returns nil if there is none. uid is the UID of any campaign of
 // the gate.
-func inspectJournal(ctx context.Context, l *ledger.Ledger, gate string, name journalName, marker string) (*kafka.Journal, error) {
+func inspectJournal(ctx context.Context, l *ledger.Ledger, gate string, name journalName, uid string) (*kafka.Journal, error) {
 	topic, err := l.JournalOf(ctx, gate)
 	switch {
 	case err != nil || topic == "" && name.url() == "":
@@ -151,7 +151,7 @@ func inspectJournal(ctx context.Context, l *ledger.Ledger, gate string, name jou
 	case name.url() == "":
 		return nil, fmt.Errorf("--journal: coupons of %s go through the topic %s: name it, like kafka://HOST:PORT/%s", gate, topic, topic)
 	}
-	journal, err := kafka.InspectJournal(ctx, name.url(), ledger.JournalName(marker), noSecret())
+	journal, err := kafka.InspectJournal(ctx, name.url(), ledger.JournalName(uid), noSecret())
 	if err != nil {
 		return nil, fmt.Errorf("--journal: %w", err)
 	}

@@ -44,7 +44,7 @@ func createKey(ctx context.Context, path, name string, role firstcome.Role) (pla
 	if err != nil {
 		return "", key, usageError{err}
 	}
-	err = writeLedger(ctx, path, func(l *ledger.Ledger) error { return l.Desk.AddKey(ctx, actor(), key) })
+	err = writeLedger(ctx, path, func(l *ledger.Ledger) error { return l.Deployment.AddKey(ctx, actor(), key) })
 	return plain, key, err
 }
 
@@ -56,7 +56,7 @@ type keyListCmd struct {
 func (c *keyListCmd) Run(ctx context.Context, t terminal) error {
 	var keys []firstcome.Key
 	err := readLedger(ctx, c.Ledger.path(), func(l *ledger.Ledger) (err error) {
-		keys, err = l.Desk.Keys(ctx)
+		keys, err = l.Deployment.Keys(ctx)
 		return err
 	})
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *keyRevokeCmd) Run(ctx context.Context, t terminal) error {
 	if err := mustExist(c.Ledger.path()); err != nil {
 		return err
 	}
-	err := writeLedger(ctx, c.Ledger.path(), func(l *ledger.Ledger) error { return l.Desk.RevokeKey(ctx, actor(), c.ID) })
+	err := writeLedger(ctx, c.Ledger.path(), func(l *ledger.Ledger) error { return l.Deployment.RevokeKey(ctx, actor(), c.ID) })
 	if errors.Is(err, ledger.ErrNoKey) {
 		return fmt.Errorf("%w: firstcome key list%s shows the ids", err, c.Ledger.flag())
 	}

@@ -97,8 +97,8 @@ func (c *loadCmd) judge(result *load.Result) error {
 	return errors.New(result.InAll())
 }
 
-func (c *loadCmd) config(t terminal) load.Config {
-	config := load.Config{
+func (c *loadCmd) config(t terminal) load.Options {
+	config := load.Options{
 		Server: string(c.Server[0]), Nodes: texts(c.Server[1:]), Key: t.variable(keyVariable), Campaign: c.Campaign,
 		// The ids of a real crowd are scattered, too: each claim then touches another page of the index of users.
 		Users: int(c.Users), Repeat: int(c.Repeat), Shuffle: true, Seed: 1,

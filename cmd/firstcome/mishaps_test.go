@@ -18,7 +18,7 @@ import (
 type mail struct {
 	mu      sync.Mutex // guards the fields below
 	random  *rand.Rand
-	letters []record.Drained
+	letters []record.Result
 	fair    bool // no report is lost from now on
 }
 
@@ -29,14 +29,14 @@ func (m *mail) chance(often int) bool {
 	return !m.fair && m.random.IntN(often) == 0
 }
 
-func (m *mail) post(s record.Drained) {
+func (m *mail) post(s record.Result) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.letters = append(m.letters, s)
 }
 
 // one returns any report that was ever posted.
-func (m *mail) one() (s record.Drained, ok bool) {
+func (m *mail) one() (s record.Result, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.letters) == 0 {
@@ -54,7 +54,7 @@ type crashing struct {
 
 var errCrash = errors.New("the recorder died")
 
-func (c crashing) Ack(ctx context.Context, receipt any, s record.Drained) (int64, error) {
+func (c crashing) Ack(ctx context.Context, receipt any, s record.Result) (int64, error) {
 	c.mail.post(s)
 	if c.mail.chance(8) {
 		return 0, errCrash
@@ -86,14 +86,14 @@ type picky struct {
 	mail *mail
 }
 
-func (p picky) Record(ctx context.Context, b record.Batch) (record.Drained, error) {
+func (p picky) Record(ctx context.Context, b record.Batch) (record.Result, error) {
 	for _, c := range b.Coupons {
 		if c.Number%5 == 2 {
-			return record.Drained{}, fmt.Errorf("%w: number %d", record.ErrRefused, c.Number)
+			return record.Result{}, fmt.Errorf("%w: number %d", record.ErrRefused, c.Number)
 		}
 	}
 	if p.mail.chance(20) {
-		return record.Drained{}, record.ErrRowLocked
+		return record.Result{}, record.ErrRowLocked
 	}
 	s, err := p.Keeper.Record(ctx, b)
 	if err == nil && p.mail.chance(10) {

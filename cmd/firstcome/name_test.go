@@ -77,8 +77,8 @@ func TestNodesThatStartAtOnceAgreeOnTheNameOfARedis(t *testing.T) {
 // TestF05NoCampaignIsCreatedAtARedisThatHasLostItsName empties Redis under a running node.
 func TestF05NoCampaignIsCreatedAtARedisThatHasLostItsName(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), t.TempDir()+"/firstcome.db", nil, "c")
-	over := &gate.Router{Gate: d.remote.gate, Retired: d.ledger.Gate, Kept: d.ledger.Recorder}
-	issuer := issue.NewIssuer(over, issue.Limits{})
+	over := &gate.Router{Gate: d.remote.gate, Retired: d.ledger.Gate, Ledger: d.ledger.Recorder}
+	issuer := issue.NewIssuer(over, issue.Options{})
 	t.Cleanup(func() { stage.Must(t, issuer.Stop(context.Background())) })
 	machine := d.rebuilder()
 	operator := operate.NewRemote(operate.Ledger{Campaigns: d.ledger.Campaigns, Letters: d.ledger.Recorder, Reads: d.ledger.Reads}, issuer, nil, gate.NewChanger(d.ledger.Campaigns, over, nil), over, machine)

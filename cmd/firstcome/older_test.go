@@ -21,7 +21,7 @@ func (r *rewind) older() func() *rewind {
 	return func() *rewind {
 		other := *r
 		other.desk = newDesk(r.t, r.url, path, nil)
-		other.waiter = issue.NewWaiter(&gate.Router{Gate: other.remote.gate, Retired: other.ledger.Gate, Kept: other.ledger.Recorder})
+		other.waiter = issue.NewWaiter(&gate.Router{Gate: other.remote.gate, Retired: other.ledger.Gate, Ledger: other.ledger.Recorder})
 		stage.Run(r.t, other.waiter.Run)
 		return &other
 	}

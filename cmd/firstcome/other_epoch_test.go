@@ -29,12 +29,12 @@ type counting struct {
 	end   context.CancelCauseFunc
 }
 
-func (c *counting) Record(ctx context.Context, b record.Batch) (record.Drained, error) {
+func (c *counting) Record(ctx context.Context, b record.Batch) (record.Result, error) {
 	c.count()
 	return c.Keeper.Record(ctx, b)
 }
 
-func (c *counting) Bury(ctx context.Context, b record.Batch, cause string) (record.Drained, error) {
+func (c *counting) Bury(ctx context.Context, b record.Batch, cause string) (record.Result, error) {
 	c.count()
 	return c.Keeper.Bury(ctx, b, cause)
 }
@@ -96,8 +96,8 @@ func TestF50EntriesOfOtherEpochsAreDeadLettersAndTheRestIsRecorded(t *testing.T)
 			return d.ledger.Recorder.Active(ctx)
 		}
 		journal := d.far.Journal.Consumer(redis.ConsumerOptions{Active: active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond, OnAlarm: alarms.Raise})
-		waiter := issue.NewWaiter(&gate.Router{Gate: d.remote.gate, Retired: d.ledger.Gate, Kept: d.ledger.Recorder})
-		stage.Run(t, waiter.Run, record.NewRecorder(journal, keeper, record.Limits{Holes: d.remote.gate.journal, OnAlarm: alarms.Raise}).Run)
+		waiter := issue.NewWaiter(&gate.Router{Gate: d.remote.gate, Retired: d.ledger.Gate, Ledger: d.ledger.Recorder})
+		stage.Run(t, waiter.Run, record.NewRecorder(journal, keeper, record.Options{Holes: d.remote.gate.journal, OnAlarm: alarms.Raise}).Run)
 		for _, c := range coupons {
 			stage.Same(t, fmt.Sprint("who waits for number ", c.Number), nil, waiter.Wait(ctx, nil, c))
 			stage.Must(t, context.Cause(ctx))

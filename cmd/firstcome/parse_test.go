@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/firstcome/firstcome/internal/httpd"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -72,8 +73,9 @@ func TestTheSettingsOfServeReachTheNode(t *testing.T) {
 	}, terminal{})
 	stage.Must(t, err)
 	s := grammar.Serve
-	queue, limits := s.queue(), s.limits()
-	got := []any{queue.Waiting, limits.MaxConnections, queue.Gate, limits.Wait, limits.Idle, limits.Grace, limiter(s.UserRate, userBurst) != nil, limiter(s.AddressRate, addressBurst) != nil}
+	queue, limits := s.queue(), httpd.Options{}
+	s.limit(&limits)
+	got := []any{queue.Waiting, limits.MaxConnections, queue.Gate, limits.HandlerWait, limits.IdleTimeout, limits.ShutdownGrace, limiter(s.UserRate, userBurst) != nil, limiter(s.AddressRate, addressBurst) != nil}
 	want := []any{8, 9, 6 * time.Second, 3 * time.Second, 620 * time.Second, 2 * time.Second, true, false}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
@@ -88,8 +90,10 @@ func TestTheSettingsOfServeReachTheNode(t *testing.T) {
 
 func TestADemosClaimsHaveTheirConnectionsForAsLongAsTheyMayWait(t *testing.T) {
 	s := demoServe("x.db")
-	if want := longerWait(s.queue().Gate); want == 0 || s.limits().Wait != want {
-		t.Errorf("they have their connections for %v longer, want %v", s.limits().Wait, want)
+	var limits httpd.Options
+	s.limit(&limits)
+	if want := longerWait(s.queue().Gate); want == 0 || limits.HandlerWait != want {
+		t.Errorf("they have their connections for %v longer, want %v", limits.HandlerWait, want)
 	}
 }
 

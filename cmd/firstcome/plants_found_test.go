@@ -97,7 +97,7 @@ func TestTheOrderQueryIsItsDefinition(t *testing.T) {
 			}
 		}
 		found := false
-		stage.Must(t, g.ledger.Books().Source().Each(t.Context(), strings.ReplaceAll(order.SQL, ":campaign", "'summer'"), nil, func(_, _ []string) { found = true }))
+		stage.Must(t, g.ledger.Tables().Source().Each(t.Context(), strings.ReplaceAll(order.SQL, ":campaign", "'summer'"), nil, func(_, _ []string) { found = true }))
 		if found != want {
 			t.Fatalf("instants %v and terms %v: a breach is found: %t, want %t", at, terms, found, want)
 		}
@@ -108,7 +108,7 @@ func TestTheOrderQueryIsItsDefinition(t *testing.T) {
 func TestAReportCountsWhatBecameOfTheNumbers(t *testing.T) {
 	g := gardenOn(t, services.SQLite)
 	report := func() audit.Report {
-		r, err := audit.Ledger(t.Context(), g.ledger.Books().Source(), "summer", &plantSecret, nil)
+		r, err := audit.Ledger(t.Context(), g.ledger.Tables().Source(), "summer", &plantSecret, nil)
 		stage.Must(t, err)
 		r.Breaches = audit.Breaches{}
 		return r

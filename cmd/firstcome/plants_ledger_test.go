@@ -36,8 +36,8 @@ func plantable(t *testing.T, name string, beside *sql.DB) {
 	s := &scene{t: t, beside: beside, start: time.Unix(1_700_000_000, 0)}
 	s.as(name, "", func() {
 		s.spring()
-		s.switched("autumn", ledger.Close)
-		s.switched("winter", ledger.Pause)
+		s.switched("autumn", firstcome.ChangeClose)
+		s.switched("winter", firstcome.ChangePause)
 		s.create("empty", firstcome.Terms{Quantity: 1})
 		s.soldOut()
 		s.lines()
@@ -86,8 +86,8 @@ func (s *scene) quantity(id firstcome.CampaignID, n int64) {
 	stage.Must(s.t, err)
 }
 
-func (s *scene) turn(id firstcome.CampaignID, to ledger.Switch) {
-	_, err := s.Campaigns.Switch(s.t.Context(), "op", id, 0, to)
+func (s *scene) turn(id firstcome.CampaignID, to firstcome.ChangeKind) {
+	_, err := s.Campaigns.ChangeState(s.t.Context(), "op", id, 0, to)
 	stage.Must(s.t, err)
 }
 
@@ -97,15 +97,15 @@ func (s *scene) spring() {
 	s.claim("spring", "a", "b", "c")
 	s.quantity("spring", 12)
 	s.claim("spring", "d")
-	s.turn("spring", ledger.Pause)
-	s.turn("spring", ledger.Resume)
+	s.turn("spring", firstcome.ChangePause)
+	s.turn("spring", firstcome.ChangeResume)
 	s.claim("spring", "e")
 	_, err := s.Campaigns.Void(s.t.Context(), "op", "spring", 2, "sold")
 	stage.Must(s.t, err)
 	s.claim("spring", "b")
 }
 
-func (s *scene) switched(id firstcome.CampaignID, to ledger.Switch) {
+func (s *scene) switched(id firstcome.CampaignID, to firstcome.ChangeKind) {
 	s.create(id, firstcome.Terms{Quantity: 10})
 	s.claim(id, "a", "b")
 	s.turn(id, to)
@@ -122,7 +122,7 @@ func (s *scene) soldOut() {
 		stage.Must(s.t, err)
 	}
 	s.quantity("lowered", 1)
-	s.turn("lowered", ledger.Pause)
+	s.turn("lowered", firstcome.ChangePause)
 }
 
 // lines has a campaign whose first line ended sold out and whose second one people are in, one that was closed with
@@ -159,7 +159,7 @@ func (s *scene) lines() {
 	stage.Must(s.t, stage.Err(s.Gate.Leave(s.t.Context(), "queue", "g")))
 	s.create("gone", firstcome.Terms{Quantity: 9, Pace: pace, Waitlist: true})
 	join("gone", "a", "b")
-	s.turn("gone", ledger.Close)
+	s.turn("gone", firstcome.ChangeClose)
 	s.create("dusk", firstcome.Terms{Quantity: 9, Pace: pace, ClosesAt: s.now().Add(time.Second)})
 	join("dusk", "a", "b")
 	s.ticks.Add(2000) // until its window has ended
@@ -173,9 +173,9 @@ func (s *scene) lines() {
 
 func (s *scene) keys() {
 	for n, id := range []string{"good", "bad"} {
-		stage.Must(s.t, s.Desk.AddKey(s.t.Context(), "op", firstcome.Key{ID: id, Name: id, Role: firstcome.Viewer, Hash: [32]byte{byte(n + 1)}, CreatedAt: s.start}))
+		stage.Must(s.t, s.Deployment.AddKey(s.t.Context(), "op", firstcome.Key{ID: id, Name: id, Role: firstcome.Viewer, Hash: [32]byte{byte(n + 1)}, CreatedAt: s.start}))
 	}
-	stage.Must(s.t, s.Desk.RevokeKey(s.t.Context(), "op", "bad"))
+	stage.Must(s.t, s.Deployment.RevokeKey(s.t.Context(), "op", "bad"))
 }
 
 // applied notes that the gate has the campaign's last change, or refused it.
@@ -202,7 +202,7 @@ func (s *scene) shut() {
 	for _, id := range []firstcome.CampaignID{"shutting", "shut"} {
 		s.create(id, firstcome.Terms{})
 		s.applied(id, false)
-		s.turn(id, ledger.Close)
+		s.turn(id, firstcome.ChangeClose)
 		s.applied(id, false)
 	}
 	seen := gate.State{Version: 2, Epoch: 1, Now: s.now(), Instants: firstcome.Instants{SoldOutAt: s.now(), ClosedAt: s.now()}}

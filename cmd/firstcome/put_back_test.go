@@ -9,7 +9,6 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
-	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
@@ -26,13 +25,13 @@ func (d *desk) member() *member {
 	d.t.Helper()
 	m := &member{}
 	at, err := redis.Open(d.t.Context(), redis.Options{
-		URL: d.url, Secret: stage.Secret(), Ledger: d.ledger.Identity, Marker: d.marker, Missing: d.missing,
+		URL: d.url, Secret: stage.Secret(), Ledger: d.ledger.Identity, CampaignUID: d.campaignUID, Missing: d.missing,
 		Noted: func(id firstcome.CampaignID) gate.Revision { return m.machine.Noted(id) },
 	})
 	stage.Must(d.t, err)
 	d.t.Cleanup(at.Close)
 	m.machine = recovery.New(d.ledger.Recorder, d.ledger.Epochs, at.Recovery, recovery.Events{})
-	m.Router = &gate.Router{Gate: at.AsGate(), Retired: d.ledger.Gate, Kept: d.ledger.Recorder, Watch: m.machine}
+	m.Router = &gate.Router{Gate: at.AsGate(), Retired: d.ledger.Gate, Ledger: d.ledger.Recorder, Watch: m.machine}
 	return m
 }
 
@@ -69,7 +68,7 @@ func TestF36AChangeThatWasAppliedHoldsThoughOlderKeysArePutBack(t *testing.T) {
 		then   [2]string // the answers to user-0, who held number 1, and to a new user in the end
 	}{
 		"a pause": {func(d *desk) error {
-			return stage.Err(d.ledger.Campaigns.Switch(d.t.Context(), "op", "c", 0, ledger.Pause))
+			return stage.Err(d.ledger.Campaigns.ChangeState(d.t.Context(), "op", "c", 0, firstcome.ChangePause))
 		}, [2]string{"already_issued:1", "paused:0"}},
 		"a void": {func(d *desk) error {
 			return stage.Err(d.ledger.Campaigns.Void(d.t.Context(), "op", "c", 1, "a trial"))

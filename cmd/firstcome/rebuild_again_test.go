@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/doctor"
-	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -30,9 +30,9 @@ func (e *echo) Freeze(ctx context.Context, r recovery.Rebuild) (recovery.Frozen,
 	return e.Gate.Freeze(ctx, r)
 }
 
-func (e *echo) Switch(ctx context.Context, r recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
+func (e *echo) Replace(ctx context.Context, r recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
 	ctx = context.WithoutCancel(ctx)
-	e.change = func() error { return e.Gate.Switch(ctx, r, f, loaded, fill) }
+	e.change = func() error { return e.Gate.Replace(ctx, r, f, loaded, fill) }
 	return e.change()
 }
 
@@ -95,7 +95,7 @@ func TestF04DoctorSaysWhatIsNotVerified(t *testing.T) {
 func TestF36DoctorSaysThatOlderKeysWerePutBack(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c", "sound")
 	older := dump(t, d, d.url)
-	d.turn(ledger.Pause)
+	d.turn(firstcome.ChangePause)
 	stage.Same(t, "before", "", d.examined(d.url))
 	restore(t, d.url, older)
 	want := "WARN 1 campaigns are not decided until a node has checked them against the ledger: c (its keys are older than the ledger: version 1, and the ledger noted 2): " +

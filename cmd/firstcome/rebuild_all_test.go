@@ -28,7 +28,7 @@ func TestAnOrderToRebuildWhatIsLostVerifiesFirst(t *testing.T) {
 		state, err = d.remote.gate.State(t.Context(), "c")
 		return err
 	})
-	if state.Lost || !state.Unverified {
+	if state.Gone || !state.Unverified {
 		t.Errorf("behind a restart its state is %+v", state)
 	}
 	_, err = d.rebuilder().Rebuild(t.Context(), "op", "c", recovery.Order{IfLost: true})

@@ -49,7 +49,7 @@ func BenchmarkRebuild(b *testing.B) {
 	})
 	b.Run(fmt.Sprintf("%s/campaigns=1000", services.SQLite), func(b *testing.B) {
 		l, g, url := newStall(b, services.Ledgers[services.SQLite](b), nil)
-		changes := gate.NewChanger(l.Campaigns, &gate.Router{Gate: g.AsGate(), Retired: l.Gate, Kept: l.Recorder}, nil)
+		changes := gate.NewChanger(l.Campaigns, &gate.Router{Gate: g.AsGate(), Retired: l.Gate, Ledger: l.Recorder}, nil)
 		for n := range 999 {
 			id := firstcome.CampaignID(fmt.Sprint("c-", n))
 			stage.Must(b, l.Campaigns.Create(b.Context(), "test", id, stage.Terms(firstcome.Unlimited)))
@@ -89,15 +89,15 @@ func newStall(b *testing.B, name string, pace *firstcome.Pace) (*ledger.Ledger, 
 	stage.Must(b, err)
 	n := &base{flags: &serveCmd{}, log: slog.New(slog.DiscardHandler), ledger: l}
 	url := services.Redis.Database(b)
-	g, err := redis.Open(b.Context(), redis.Options{URL: url, Secret: stage.Secret(), Ledger: l.Identity, Marker: n.marker, Missing: n.missing})
+	g, err := redis.Open(b.Context(), redis.Options{URL: url, Secret: stage.Secret(), Ledger: l.Identity, CampaignUID: n.campaignUID, Missing: n.missing})
 	stage.Must(b, err)
 	b.Cleanup(g.Close)
-	stage.Must(b, l.UseGate(b.Context(), ledger.Beside{Gate: g.Name()}))
+	stage.Must(b, l.UseGate(b.Context(), ledger.RemoteGate{Gate: g.Name()}))
 	stage.Serve(b, l)
 	terms := stage.Terms(firstcome.Unlimited)
 	terms.Pace = pace
 	stage.Must(b, l.Campaigns.Create(b.Context(), "test", "c", terms))
-	stage.Must(b, gate.NewChanger(l.Campaigns, &gate.Router{Gate: g.AsGate(), Retired: l.Gate, Kept: l.Recorder}, nil).Finish(b.Context(), "c", 0))
+	stage.Must(b, gate.NewChanger(l.Campaigns, &gate.Router{Gate: g.AsGate(), Retired: l.Gate, Ledger: l.Recorder}, nil).Finish(b.Context(), "c", 0))
 	return l, g, url
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/gate"
-	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
@@ -51,10 +50,10 @@ func (r *rewind) serves(count int) []firstcome.Coupon {
 // records brings the journal's coupons to the ledger, and does not tell the gate.
 func (r *rewind) records() {
 	r.t.Helper()
-	marker, err := r.marker(r.t.Context(), "c")
+	uid, err := r.campaignUID(r.t.Context(), "c")
 	stage.Must(r.t, err)
 	r.do("HSET", r.key("campaign"), "frozen", "0")
-	stage.Must(r.t, r.remote.gate.recovery.Empty(r.t.Context(), recovery.Rebuild{Campaign: "c", Marker: marker}, r.ledger.Recorder.Record))
+	stage.Must(r.t, r.remote.gate.recovery.Empty(r.t.Context(), recovery.Rebuild{Campaign: "c", CampaignUID: uid}, r.ledger.Recorder.Record))
 	r.do("HDEL", r.key("campaign"), "frozen")
 }
 
@@ -122,13 +121,13 @@ func (r *rewind) audited() {
 	for len(r.serves(100)) > 0 { //nolint:revive // until no user is served
 	}
 	r.records()
-	found, err := audit.Ledger(r.t.Context(), r.ledger.Books().Source(), "c", nil, nil)
+	found, err := audit.Ledger(r.t.Context(), r.ledger.Tables().Source(), "c", nil, nil)
 	stage.Must(r.t, err)
 	if found.Breaches.Total > 0 {
 		r.t.Errorf("the audit of the ledger finds %+v", found.Breaches)
 	}
 	campaign := r.status()
-	compared, err := compareWithGate(r.t.Context(), r.ledger.Books().Source(), inspectedRedis{r.far.Inspector}, nil, &campaign, nil)
+	compared, err := compareWithGate(r.t.Context(), r.ledger.Tables().Source(), inspectedRedis{r.far.Inspector}, nil, &campaign, nil)
 	stage.Must(r.t, err)
 	if compared.Breaches.Total > 0 {
 		r.t.Errorf("the audit of the gate finds %+v", compared.Breaches)
@@ -147,7 +146,7 @@ func TestF77ALineWhoseKeysSurviveIsCarriedOver(t *testing.T) {
 		r.directly("user-8")
 		r.leaves("user-9")
 		r.do("DEL", r.key("holders"))
-		r.needs(gate.ErrLost)
+		r.needs(gate.ErrGone)
 
 		done := r.rebuilt(r.rebuilder())
 		stage.Same(t, "who kept their places, and who did not", [2]int64{12, 0}, [2]int64{done.Carried, done.LostPlaces})
@@ -175,7 +174,7 @@ func TestF77ALineWhoseCountersContradictEachOtherIsCarriedOver(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		r := newLine(t, name, 100, 5)
 		r.do("HSET", r.key("campaign"), "line", "1 5 0 9 9 0 - 0")
-		r.needs(gate.ErrLost)
+		r.needs(gate.ErrGone)
 		stage.Same(t, "who kept their places", int64(5), r.rebuilt(r.rebuilder()).Carried)
 		stage.Same(t, "places", []string{"2.1+0", "2.5+4"}, r.places("user-0", "user-4"))
 	})
@@ -282,7 +281,7 @@ func TestF77ALineThatTheLedgerNeverHeardOfEndsAsLost(t *testing.T) {
 	for name, end := range map[string]func(r *rewind){
 		"by a rebuild": func(r *rewind) { r.rebuilt(r.rebuilder()) },
 		"by a close": func(r *rewind) {
-			stage.Must(r.t, stage.Err(r.ledger.Campaigns.Switch(r.t.Context(), "op", "c", 0, ledger.Close)))
+			stage.Must(r.t, stage.Err(r.ledger.Campaigns.ChangeState(r.t.Context(), "op", "c", 0, firstcome.ChangeClose)))
 			stage.Must(r.t, r.ledger.Recorder.LoseLine(r.t.Context(), "c"))
 		},
 	} {
@@ -335,7 +334,7 @@ func TestF77TicketsThatAreGoneAreMadeOfTheLine(t *testing.T) {
 // TestF77ACampaignThatIsOverEndsTheLineThatWasCarriedOver rebuilds while the gate lacks a change that ends the campaign.
 func TestF77ACampaignThatIsOverEndsTheLineThatWasCarriedOver(t *testing.T) {
 	r := newLine(t, services.Ledgers[services.SQLite](t), 100, 5)
-	stage.Must(t, stage.Err(r.ledger.Campaigns.Switch(t.Context(), "op", "c", 0, ledger.Close)))
+	stage.Must(t, stage.Err(r.ledger.Campaigns.ChangeState(t.Context(), "op", "c", 0, firstcome.ChangeClose)))
 	stage.Same(t, "who kept their places", int64(5), r.rebuilt(r.rebuilder()).Carried)
 	stage.Same(t, "nobody is served", 0, len(r.serves(5)))
 	stage.Same(t, "what ended", []string{"2=closed", "1=lost"}, r.ended()[0])

@@ -31,7 +31,7 @@ func (p *paperLog) answers(log firstcome.LineLog) error {
 	case p.away:
 		return firstcome.ErrLineLogAway
 	case log.Topic != p.topic || log.First > int64(len(p.records)):
-		return firstcome.ErrLineLogLost
+		return firstcome.ErrLineLogGone
 	}
 	return nil
 }
@@ -275,13 +275,13 @@ func TestF77WithoutItsLogALineIsLeftAlone(t *testing.T) {
 		want error
 	}{
 		"Kafka is away":                               {func(l *logging) { l.log.away = true }, firstcome.ErrLineLogAway},
-		"the topic was made again":                    {func(l *logging) { *l.log = paperLog{topic: "again"} }, firstcome.ErrLineLogLost},
-		"the topic was made again, and takes nothing": {func(l *logging) { *l.log = paperLog{topic: "again", full: true} }, firstcome.ErrLineLogLost},
+		"the topic was made again":                    {func(l *logging) { *l.log = paperLog{topic: "again"} }, firstcome.ErrLineLogGone},
+		"the topic was made again, and takes nothing": {func(l *logging) { *l.log = paperLog{topic: "again", full: true} }, firstcome.ErrLineLogGone},
 		"the log was cut": {func(l *logging) {
 			l.do("FLUSHALL")
 			l.mends()
 			l.log.records = l.log.records[:4]
-		}, firstcome.ErrLineLogLost},
+		}, firstcome.ErrLineLogGone},
 		"no --line": {func(l *logging) {}, firstcome.ErrLineLogAway},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -327,7 +327,7 @@ func TestTheLogOfALineIsMadeAnew(t *testing.T) {
 		t.Errorf("who was told before is told %v", err)
 	}
 	l.rewind.joins("late")
-	if err := l.told("late"); !errors.Is(err, firstcome.ErrLineLogLost) {
+	if err := l.told("late"); !errors.Is(err, firstcome.ErrLineLogGone) {
 		t.Errorf("who was not told is told %v", err)
 	}
 	stage.Must(t, stage.Err(l.rebuilder().Rebuild(t.Context(), "op", "c", recovery.Order{WithoutLog: true})))

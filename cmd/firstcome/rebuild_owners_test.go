@@ -39,8 +39,8 @@ func (h *halt) at(step string) {
 // Heartbeat sends no heartbeat, because a stopped process cannot.
 func (h *halt) Heartbeat(context.Context, recovery.Rebuild) error { return nil }
 
-func (h *halt) Standing(ctx context.Context, r gate.Revision) error {
-	err := h.Gate.Standing(ctx, r)
+func (h *halt) Inspect(ctx context.Context, r gate.Revision) error {
+	err := h.Gate.Inspect(ctx, r)
 	h.at("standing")
 	return err
 }
@@ -61,7 +61,7 @@ func (h *halt) Empty(ctx context.Context, r recovery.Rebuild, to record.Sink) er
 	return h.Gate.Empty(ctx, r, to)
 }
 
-func (h *halt) Record(ctx context.Context, b record.Batch) (record.Drained, error) {
+func (h *halt) Record(ctx context.Context, b record.Batch) (record.Result, error) {
 	h.at("record")
 	return h.Records.Record(ctx, b)
 }
@@ -81,9 +81,9 @@ func (h *halt) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded rec
 	return h.Ledger.FinishRebuild(ctx, r, loaded, frozen)
 }
 
-func (h *halt) Switch(ctx context.Context, r recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
+func (h *halt) Replace(ctx context.Context, r recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
 	h.at("switch")
-	return h.Gate.Switch(ctx, r, f, loaded, fill)
+	return h.Gate.Replace(ctx, r, f, loaded, fill)
 }
 
 // TestF18AnOwnerThatWasFrozenChangesNothingAfterAnotherHasRebuilt stops the owner of a rebuild before each of its steps. Another node then rebuilds and
@@ -134,13 +134,13 @@ func TestF18AnOwnerThatWasFrozenChangesNothingAfterAnotherHasRebuilt(t *testing.
 func TestF18ARebuildReadsTheJournalOfTheServerThatItFroze(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 	d.issue("c", people("user-", 3)...)
-	marker, err := d.marker(t.Context(), "c")
+	uid, err := d.campaignUID(t.Context(), "c")
 	stage.Must(t, err)
-	r := recovery.Rebuild{Campaign: "c", Marker: marker, Attempt: 2}
+	r := recovery.Rebuild{Campaign: "c", CampaignUID: uid, Attempt: 2}
 	read := func() (coupons int, err error) {
-		err = d.remote.gate.recovery.Empty(t.Context(), r, func(_ context.Context, b record.Batch) (record.Drained, error) {
+		err = d.remote.gate.recovery.Empty(t.Context(), r, func(_ context.Context, b record.Batch) (record.Result, error) {
 			coupons += len(b.Coupons)
-			return record.Drained{}, nil
+			return record.Result{}, nil
 		})
 		return coupons, err
 	}
@@ -276,18 +276,18 @@ func TestF05WhoMeetsARebuildThatFailsRebuilds(t *testing.T) {
 	}
 }
 
-// A bystander is another node's gate. Its third call of Standing waits until the rebuild has switched the gate.
+// A bystander is another node's gate. Its third call of Inspect waits until the rebuild has switched the gate.
 type bystander struct {
 	recovery.Gate
 	asked    atomic.Int64
 	switched func()
 }
 
-func (b *bystander) Standing(ctx context.Context, r gate.Revision) error {
+func (b *bystander) Inspect(ctx context.Context, r gate.Revision) error {
 	if b.asked.Add(1) == 3 {
 		b.switched()
 	}
-	return b.Gate.Standing(ctx, r)
+	return b.Gate.Inspect(ctx, r)
 }
 
 // TestF05AnEmptiedGateIsRebuiltOnceThoughAnotherNodeLooksBeforeTheSwitch lets the other node check an emptied Redis after a rebuild has frozen the campaign

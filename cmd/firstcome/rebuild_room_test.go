@@ -34,7 +34,7 @@ func TestF07WithoutRoomForASecondCopyNothingIsFrozen(t *testing.T) {
 		before, used := r.status(), r.used()
 		_, err := r.rebuilder().Rebuild(t.Context(), "op", "c", recovery.Order{})
 		var full *recovery.NoRoomError
-		if !errors.As(err, &full) || full.Missing < used+2500*128 {
+		if !errors.As(err, &full) || full.Bytes < used+2500*128 {
 			t.Errorf("with %s lost: a rebuild beside %d bytes, without room, ends with %v, %+v", lost, used, err, full)
 		}
 		stage.Same(t, "what the ledger says", before.Epoch, r.status().Epoch)

@@ -59,7 +59,7 @@ func (d *desk) needs(why error) {
 	refuses(d.t, d.remote.gate, why)
 	active, err := d.ledger.Recorder.Active(d.t.Context())
 	stage.Must(d.t, err)
-	if err := d.remote.gate.recovery.Standing(d.t.Context(), active[0]); !errors.Is(err, why) || !gate.NeedsRebuild(err) {
+	if err := d.remote.gate.recovery.Inspect(d.t.Context(), active[0]); !errors.Is(err, why) || !gate.NeedsRebuild(err) {
 		d.t.Fatalf("the gate stands: %v, want %v", err, why)
 	}
 }
@@ -94,7 +94,7 @@ func TestF05AnEmptiedRedisIsRebuiltFromTheLedger(t *testing.T) {
 		d.bury(coupons[5])
 		d.reaches("c", stage.Err(d.ledger.Campaigns.Void(t.Context(), "op", "c", 2, "a trial")))
 		d.do("FLUSHALL")
-		d.needs(gate.ErrLost)
+		d.needs(gate.ErrGone)
 
 		done := d.rebuilt(d.rebuilder())
 		// The highest number in the ledger is 6, and 96 coupons more may be in force since the void.
@@ -169,9 +169,9 @@ func (g *lateWatch) Runs(ctx context.Context) ([]recovery.Run, error) {
 	return g.before, nil
 }
 
-func (g *lateWatch) Stopped(ctx context.Context, r gate.Revision) (recovery.Stopped, error) {
+func (g *lateWatch) GateState(ctx context.Context, r gate.Revision) (recovery.GateState, error) {
 	defer g.looked.Store(true)
-	return g.Gate.Stopped(ctx, r)
+	return g.Gate.GateState(ctx, r)
 }
 
 // TestF01ARestartBetweenTwoLooksIsVerified kills and restarts a Redis that syncs before it answers. A node checks the campaign before it has seen the
@@ -316,9 +316,9 @@ func (g *slowMaker) Runs(ctx context.Context) ([]recovery.Run, error) {
 	return g.Gate.Runs(ctx)
 }
 
-func (g *slowMaker) Standing(ctx context.Context, r gate.Revision) error {
+func (g *slowMaker) Inspect(ctx context.Context, r gate.Revision) error {
 	g.making()
-	err := g.Gate.Standing(ctx, r)
+	err := g.Gate.Inspect(ctx, r)
 	g.made()
 	return err
 }
@@ -360,8 +360,8 @@ func TestF05ACampaignThatIssuedBeforeTheLedgerKnewThatItWasMadeIsRebuilt(t *test
 		d.settle(d.record(d.issue("c", people("user-", 3)...)...))
 		d.do("FLUSHALL")
 		stage.Must(t, d.remote.gate.recovery.Rename(t.Context()))
-		over := &gate.Router{Gate: d.remote.gate, Retired: d.ledger.Gate, Kept: d.ledger.Recorder}
-		if err := gate.NewChanger(d.ledger.Campaigns, over, nil).Finish(t.Context(), "c", 0); !errors.Is(err, gate.ErrLost) {
+		over := &gate.Router{Gate: d.remote.gate, Retired: d.ledger.Gate, Ledger: d.ledger.Recorder}
+		if err := gate.NewChanger(d.ledger.Campaigns, over, nil).Finish(t.Context(), "c", 0); !errors.Is(err, gate.ErrGone) {
 			t.Errorf("who brings the change to the gate hears %v", err)
 		}
 		stage.Must(t, stage.Err(d.rebuilder().Rebuild(t.Context(), "op", "c", recovery.Order{IfLost: true})))

@@ -8,7 +8,6 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
-	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -24,8 +23,8 @@ type waitingChange struct {
 }
 
 var waitingChanges = []waitingChange{
-	{name: "a pause", number: switches(ledger.Pause), rest: "paused:0"},
-	{name: "a close", number: switches(ledger.Close), rest: "closed:0"},
+	{name: "a pause", number: switches(firstcome.ChangePause), rest: "paused:0"},
+	{name: "a close", number: switches(firstcome.ChangeClose), rest: "closed:0"},
 	{name: "a raise", number: quantities(105), fresh: 98, rest: "sold_out:0"},
 	{name: "a lowering to what is in force", number: quantities(7), rest: "sold_out:0"},
 	{name: "a lowering that an open dead letter forbids", number: quantities(6), refused: true, fresh: 93, rest: "sold_out:0"},
@@ -38,8 +37,8 @@ var waitingChanges = []waitingChange{
 	},
 }
 
-func switches(to ledger.Switch) func(*desk) (int64, error) {
-	return func(d *desk) (int64, error) { return d.ledger.Campaigns.Switch(d.t.Context(), "op", "c", 0, to) }
+func switches(to firstcome.ChangeKind) func(*desk) (int64, error) {
+	return func(d *desk) (int64, error) { return d.ledger.Campaigns.ChangeState(d.t.Context(), "op", "c", 0, to) }
 }
 
 func quantities(to int64) func(*desk) (int64, error) {
@@ -79,7 +78,7 @@ func TestF20AChangeThatWaitsIsDoneByARebuild(t *testing.T) {
 					t.Errorf("a quantity that was refused is %d", s.Quantity)
 				}
 				// Another node has read the change before the rebuild, and applies it now.
-				changer := gate.NewChanger(d.ledger.Campaigns, &gate.Router{Gate: d.remote.gate, Retired: d.ledger.Gate, Kept: d.ledger.Recorder}, nil)
+				changer := gate.NewChanger(d.ledger.Campaigns, &gate.Router{Gate: d.remote.gate, Retired: d.ledger.Gate, Ledger: d.ledger.Recorder}, nil)
 				stage.Must(t, stage.Err(d.remote.gate.Apply(t.Context(), pending[0])))
 				switch err := changer.Finish(t.Context(), "c", version); {
 				case w.refused != errors.Is(err, firstcome.ErrBelowInForce), !w.refused && err != nil:

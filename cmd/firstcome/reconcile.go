@@ -32,7 +32,7 @@ func (c *gateReconcileCmd) Run(ctx context.Context, t terminal) (err error) {
 	defer calls.CloseIdle()
 	ids := []string{c.ID}
 	if c.All || c.DryRun {
-		if ids, err = c.in(ctx, calls, gateAhead); err != nil {
+		if ids, err = c.in(ctx, calls, gateRolledBack); err != nil {
 			return explain(err)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
-	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
@@ -45,7 +44,7 @@ func TestF54AReconcileThatWasCutOffIsEndedByNoRebuild(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 	d.kept(people("user-", 3)...)
 	b := d.backup()
-	d.turn(ledger.Pause)
+	d.turn(firstcome.ChangePause)
 	d = b.restore()
 	cut := &cutOff{d.ledger.Recorder, d.ledger.Epochs, d.remote.gate.recovery, "load"}
 	if _, err := recovery.New(cut, cut, cut, recovery.Events{}).Reconcile(t.Context(), "op", "c"); !errors.Is(err, errCutOff) {
@@ -87,16 +86,16 @@ func (c *cutOff) Freeze(ctx context.Context, r recovery.Rebuild) (f recovery.Fro
 	return c.Gate.Freeze(ctx, r)
 }
 
-func (c *cutOff) Adopt(ctx context.Context, r recovery.Rebuild, g recovery.Stopped, absent []firstcome.Coupon, complete bool) (a recovery.Adopted, err error) {
+func (c *cutOff) Adopt(ctx context.Context, r recovery.Rebuild, g recovery.GateState, absent []firstcome.Coupon, complete bool) (a recovery.Adopted, err error) {
 	if err := c.at("adopt"); err != nil {
 		return a, err
 	}
 	return c.Ledger.Adopt(ctx, r, g, absent, complete)
 }
 
-func (c *cutOff) Record(ctx context.Context, b record.Batch) (record.Drained, error) {
+func (c *cutOff) Record(ctx context.Context, b record.Batch) (record.Result, error) {
 	if err := c.at("record"); err != nil {
-		return record.Drained{}, err
+		return record.Result{}, err
 	}
 	return c.Records.Record(ctx, b)
 }
@@ -122,9 +121,9 @@ func (c *cutOff) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded r
 	return c.Ledger.FinishRebuild(ctx, r, loaded, frozen)
 }
 
-func (c *cutOff) Switch(ctx context.Context, r recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
+func (c *cutOff) Replace(ctx context.Context, r recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
 	if err := c.at("switch"); err != nil {
 		return err
 	}
-	return c.Gate.Switch(ctx, r, f, loaded, fill)
+	return c.Gate.Replace(ctx, r, f, loaded, fill)
 }

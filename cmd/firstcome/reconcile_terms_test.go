@@ -22,7 +22,7 @@ func TestF54WhateverWasForgottenIsSoundBehindAReconcile(t *testing.T) {
 	for name, test := range map[string]struct {
 		before, do func(d *desk)
 	}{
-		"a close":     {do: func(d *desk) { d.turn(ledger.Close) }},
+		"a close":     {do: func(d *desk) { d.turn(firstcome.ChangeClose) }},
 		"no quantity": {do: func(d *desk) { d.terms(func(t *firstcome.Terms) { t.Quantity = firstcome.Unlimited }) }},
 		"a quantity as low as what is in force": {do: func(d *desk) {
 			void(d, 1, 2, 3, 4, 5)
@@ -37,7 +37,7 @@ func TestF54WhateverWasForgottenIsSoundBehindAReconcile(t *testing.T) {
 		}},
 		"a pause that the backup had only begun": {
 			before: func(d *desk) {
-				stage.Must(d.t, stage.Err(d.ledger.Campaigns.Switch(d.t.Context(), "op", "c", 0, ledger.Pause)))
+				stage.Must(d.t, stage.Err(d.ledger.Campaigns.ChangeState(d.t.Context(), "op", "c", 0, firstcome.ChangePause)))
 			},
 			do: func(d *desk) {
 				d.kept("user-10")
@@ -53,7 +53,7 @@ func TestF54WhateverWasForgottenIsSoundBehindAReconcile(t *testing.T) {
 				d.reaches("c", nil)
 			},
 		},
-		"a pause, and its end": {before: func(d *desk) { d.turn(ledger.Pause) }, do: func(d *desk) { d.turn(ledger.Resume) }},
+		"a pause, and its end": {before: func(d *desk) { d.turn(firstcome.ChangePause) }, do: func(d *desk) { d.turn(firstcome.ChangeResume) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

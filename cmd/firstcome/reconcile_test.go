@@ -91,13 +91,13 @@ func (b backup) columns(db *sql.DB, table string) []string {
 // sound expects that the ledger and its gate keep every promise.
 func (d *desk) sound() {
 	d.t.Helper()
-	found, err := audit.Ledger(d.t.Context(), d.ledger.Books().Source(), "c", nil, nil)
+	found, err := audit.Ledger(d.t.Context(), d.ledger.Tables().Source(), "c", nil, nil)
 	stage.Must(d.t, err)
 	for _, b := range found.Breaches.Shown {
 		d.t.Errorf("the audit finds %s: %s", b.Promise, b.Text)
 	}
 	campaign := d.status()
-	compared, err := compareWithGate(d.t.Context(), d.ledger.Books().Source(), inspectedRedis{d.far.Inspector}, nil, &campaign, nil)
+	compared, err := compareWithGate(d.t.Context(), d.ledger.Tables().Source(), inspectedRedis{d.far.Inspector}, nil, &campaign, nil)
 	stage.Must(d.t, err)
 	for _, b := range compared.Breaches.Shown {
 		d.t.Errorf("gate and ledger differ, %s: %s", b.Promise, b.Text)
@@ -110,9 +110,9 @@ func (d *desk) terms(edit func(*firstcome.Terms)) {
 	d.reaches("c", stage.Err(d.ledger.Campaigns.SetTerms(d.t.Context(), "op", "c", 0, edit)))
 }
 
-func (d *desk) turn(to ledger.Switch) {
+func (d *desk) turn(to firstcome.ChangeKind) {
 	d.t.Helper()
-	d.reaches("c", stage.Err(d.ledger.Campaigns.Switch(d.t.Context(), "op", "c", 0, to)))
+	d.reaches("c", stage.Err(d.ledger.Campaigns.ChangeState(d.t.Context(), "op", "c", 0, to)))
 }
 
 var closing = time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -140,7 +140,7 @@ func behind(t *testing.T, name string) *desk {
 	}
 	d.issue("c", "user-2")
 	d.terms(func(terms *firstcome.Terms) { terms.Quantity, terms.ClosesAt = 120, closing })
-	d.turn(ledger.Pause)
+	d.turn(firstcome.ChangePause)
 	return b.restore()
 }
 
@@ -150,7 +150,7 @@ func TestF54ALedgerThatWasRestoredFromABackupIsNoticed(t *testing.T) {
 		d := behind(t, name)
 		var told []error
 		r := recovery.New(d.ledger.Recorder, d.ledger.Epochs, d.remote.gate.recovery, recovery.Events{Refused: func(err error) { told = append(told, err) }})
-		over := &gate.Router{Gate: d.remote.gate, Retired: d.ledger.Gate, Kept: d.ledger.Recorder, Watch: r}
+		over := &gate.Router{Gate: d.remote.gate, Retired: d.ledger.Gate, Ledger: d.ledger.Recorder, Watch: r}
 		stage.Same(t, "what a node knows before it looks", nil, r.Refusal("c"))
 		r.LookBack(t.Context())
 		before := d.status()
@@ -171,7 +171,7 @@ func TestF54ALedgerThatWasRestoredFromABackupIsNoticed(t *testing.T) {
 			}
 		}
 		state, err := over.State(t.Context(), "c")
-		if err != nil || !state.Ahead {
+		if err != nil || !state.LedgerRolledBack {
 			t.Errorf("the gate's state is %+v, %v", state, err)
 		}
 		after := d.status()
@@ -277,7 +277,7 @@ func TestF54P9AReconcileKeepsPeopleInLine(t *testing.T) {
 }
 
 // settleAll acknowledges all entries of the journal, which are in the ledger.
-func (r *rewind) settleAll(drained record.Drained) {
+func (r *rewind) settleAll(drained record.Result) {
 	r.journal = r.key("journal")
 	r.settle(drained, r.entries()...)
 }
@@ -299,7 +299,7 @@ func (d *desk) isWhole(done recovery.Reconciled) {
 	stage.Same(d.t, "who was told before the backup", want, d.claims(people("user-", 10)...))
 	stage.Same(d.t, "who was told behind it", []string{"already_issued:11", "paused:0", "already_issued:13", "already_issued:16", "already_issued:20"},
 		d.claims("more-0", "more-1", "more-2", "late-0", "late-4"))
-	d.turn(ledger.Resume)
+	d.turn(firstcome.ChangeResume)
 	for _, answer := range d.claims("more-1", "new") {
 		var number int64
 		if _, err := fmt.Sscanf(answer, "issued:%d", &number); err != nil || number <= 21 {

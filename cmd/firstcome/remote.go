@@ -143,7 +143,7 @@ func (r *remoteGate) dial(ctx context.Context, kind gateKind) error {
 	r.gate = far
 	topic, err := r.openJournal(ctx)
 	if err == nil {
-		err = r.ledger.UseGate(ctx, ledger.Beside{Gate: far.Name(), Topic: topic, Abandons: r.flags.Journal == onRedis})
+		err = r.ledger.UseGate(ctx, ledger.RemoteGate{Gate: far.Name(), Topic: topic, Abandons: r.flags.Journal == onRedis})
 	}
 	if err != nil {
 		return fmt.Errorf("--journal: %w", err)
@@ -174,13 +174,13 @@ func (r *remoteGate) compareGate(ctx context.Context) error {
 	return err
 }
 
-// marker returns the marker of a campaign that this node's gate decides.
-func (b *base) marker(ctx context.Context, id firstcome.CampaignID) (string, error) {
+// campaignUID returns the UID of a campaign that this node's gate decides.
+func (b *base) campaignUID(ctx context.Context, id firstcome.CampaignID) (string, error) {
 	c, err := b.ledger.Reads.Campaign(ctx, id)
 	if err == nil {
 		err = b.ledger.Reads.Decides(&c)
 	}
-	return c.Marker, err
+	return c.CampaignUID, err
 }
 
 // noted returns a campaign as this node last read it from the ledger, or the zero value.
@@ -203,7 +203,7 @@ func (b *base) missing(ctx context.Context, id firstcome.CampaignID) error {
 	case c.Creating():
 		return fmt.Errorf("%w: it is being created", firstcome.ErrGateUnavailable)
 	}
-	return gate.ErrLost
+	return gate.ErrGone
 }
 
 // join creates the parts that bring changes to the gate, and coupons to the ledger.
@@ -214,7 +214,7 @@ func (r *remoteGate) join() {
 	if r.lineLog != nil {
 		r.rebuild.Log, log = r.lineLog, r.lineLog
 	}
-	r.router = &gate.Router{Gate: r.gate, Retired: r.ledger.Gate, Kept: r.ledger.Recorder, Watch: r.rebuild}
+	r.router = &gate.Router{Gate: r.gate, Retired: r.ledger.Gate, Ledger: r.ledger.Recorder, Watch: r.rebuild}
 	r.changer = gate.NewChanger(r.ledger.Campaigns, r.router, r.monitor.ChangeFailed)
 	r.retirer = recovery.NewRetirer(r.ledger.Epochs, r.gate.retires, 0, r.monitor.RetireFailed)
 	if !r.flags.silent() {

@@ -64,7 +64,7 @@ func TestACampaignThatIsOverLeavesRedisAndIsAnsweredForByTheLedger(t *testing.T)
 	r.reaches("c", r.ledger.Campaigns.Create(ctx, "test", "c", stage.Terms(2)))
 	want("open", r.claims("a", "b", "d"), firstcome.Issued, firstcome.Issued, firstcome.SoldOut)
 	r.clock.Add(int64(time.Second))
-	r.reaches("c", stage.Err(r.ledger.Campaigns.Switch(ctx, "test", "c", 0, ledger.Close)))
+	r.reaches("c", stage.Err(r.ledger.Campaigns.ChangeState(ctx, "test", "c", 0, firstcome.ChangeClose)))
 	for _, pause := range []time.Duration{recovery.DefaultRetireAfter, time.Minute} {
 		r.clock.Add(int64(pause))
 		stage.Must(t, r.remote.retirer.Look(ctx))

@@ -28,7 +28,7 @@ func TestF51ACampaignWhoseRowSomebodyKeepsLockedHoldsUpNoOther(t *testing.T) {
 			told := make(stage.Alarms, 1000)
 			journal := d.far.Journal.Consumer(redis.ConsumerOptions{Active: d.ledger.Recorder.Active})
 			// A single failure that counts would open the breaker.
-			recorder := record.NewRecorder(journal, d.ledger.Recorder, record.Limits{Workers: 1, Failures: 1, Probe: time.Hour, OnAlarm: told.Raise})
+			recorder := record.NewRecorder(journal, d.ledger.Recorder, record.Options{Workers: 1, Failures: 1, Probe: time.Hour, OnAlarm: told.Raise})
 			waiter := issue.NewWaiter(d.remote.gate)
 			release := lockRow(t, name, "c")
 			stage.Run(t, recorder.Run, waiter.Run)

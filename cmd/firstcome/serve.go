@@ -212,13 +212,13 @@ In another terminal:
 }
 
 // queue returns the limits on claims that wait for the gate.
-func (c *serveCmd) queue() issue.Limits {
-	return issue.Limits{Waiting: int(c.MaxWaiting), Gate: c.AnswerWait}
+func (c *serveCmd) queue() issue.Options {
+	return issue.Options{Waiting: int(c.MaxWaiting), Gate: c.AnswerWait}
 }
 
-// limits returns the limits on connections, and on the time that their requests may take.
-func (c *serveCmd) limits() httpd.Limits {
-	return httpd.Limits{MaxConnections: int(c.MaxConnections), Idle: c.IdleTimeout, Grace: c.ShutdownGrace, Wait: longerWait(c.AnswerWait)}
+// limit sets the limits on connections, and on the time that their requests may take.
+func (c *serveCmd) limit(o *httpd.Options) {
+	o.MaxConnections, o.IdleTimeout, o.ShutdownGrace, o.HandlerWait = int(c.MaxConnections), c.IdleTimeout, c.ShutdownGrace, longerWait(c.AnswerWait)
 }
 
 // limiter returns a limiter of rate, or nil if rate is 0. As many requests as in one second may come at once, and at least burst.
@@ -238,7 +238,7 @@ func longerWait(answerWait time.Duration) time.Duration {
 // mode reports whether the server is in development mode. It refuses to serve other machines without any credentials, and creates the first key with
 // --create-key. A ledger whose last key was revoked does not return to development mode.
 func (c *serveCmd) mode(ctx context.Context, t terminal, l *ledger.Ledger) (open bool, err error) {
-	keys, err := l.Desk.Keys(ctx)
+	keys, err := l.Deployment.Keys(ctx)
 	switch {
 	case err != nil:
 		return false, err

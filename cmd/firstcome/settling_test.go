@@ -47,11 +47,11 @@ func newTrial(t *testing.T) *trial {
 	}
 	var runs []func(context.Context) error
 	for _, d := range r.nodes {
-		waiter := issue.NewWaiter(&gate.Router{Gate: dull{d.remote.gate.Gate, r.mail}, Retired: d.ledger.Gate, Kept: d.ledger.Recorder})
+		waiter := issue.NewWaiter(&gate.Router{Gate: dull{d.remote.gate.Gate, r.mail}, Retired: d.ledger.Gate, Ledger: d.ledger.Recorder})
 		journal := d.far.Journal.Consumer(redis.ConsumerOptions{
 			Active: d.ledger.Recorder.Active, Coupons: 7, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond, Slow: 30 * time.Millisecond,
 		})
-		recorder := record.NewRecorder(crashing{journal, r.mail}, picky{d.ledger.Recorder, r.mail}, record.Limits{Holes: d.remote.gate.journal, Wait: 20 * time.Millisecond, Probe: 20 * time.Millisecond})
+		recorder := record.NewRecorder(crashing{journal, r.mail}, picky{d.ledger.Recorder, r.mail}, record.Options{Holes: d.remote.gate.journal, Wait: 20 * time.Millisecond, Probe: 20 * time.Millisecond})
 		r.waiters = append(r.waiters, waiter)
 		runs = append(runs, waiter.Run, recorder.Run)
 	}

@@ -53,7 +53,7 @@ func newLeadBack(t *testing.T, name string, answer firstcome.AnswerWhen) *leadBa
 		defer l.mu.Unlock()
 		l.told = append(l.told, err)
 	}})
-	l.over = &gate.Router{Gate: l.gate.AsGate(), Retired: l.ledger.Gate, Kept: l.ledger.Recorder, Watch: l.rebuild}
+	l.over = &gate.Router{Gate: l.gate.AsGate(), Retired: l.ledger.Gate, Ledger: l.ledger.Recorder, Watch: l.rebuild}
 	l.kept(people("user-", 3)...)
 	stage.Must(t, p.Follow(t.Context())) // it has all writes
 	stage.Must(t, p.Promote(t.Context()))
@@ -67,7 +67,7 @@ func newLeadBack(t *testing.T, name string, answer firstcome.AnswerWhen) *leadBa
 func (l *leadBack) opens(at string) *redis.Redis {
 	l.t.Helper()
 	gate, err := redis.Open(l.t.Context(), redis.Options{
-		URL: at, Secret: stage.Secret(), Ledger: l.ledger.Identity, Marker: l.marker, Missing: l.missing,
+		URL: at, Secret: stage.Secret(), Ledger: l.ledger.Identity, CampaignUID: l.campaignUID, Missing: l.missing,
 		Noted: func(id firstcome.CampaignID) gate.Revision { return l.rebuild.Noted(id) },
 	})
 	stage.Must(l.t, err)
@@ -131,7 +131,7 @@ func (l *leadBack) isRefused() {
 		}
 	}
 	state, err := l.over.State(l.t.Context(), "c")
-	if err != nil || !state.Behind || state.Ahead {
+	if err != nil || !state.StaleEpoch || state.LedgerRolledBack {
 		l.t.Errorf("the gate's state is %+v, %v", state, err)
 	}
 	stats := l.rebuild.Stats()
@@ -162,7 +162,7 @@ func TestF03AGateInAnEpochThatHasEndedIsNoticed(t *testing.T) {
 		l.leads(l.pair.Replica)
 		active, err := l.ledger.Recorder.Active(t.Context())
 		stage.Must(t, err)
-		if err := l.gate.Recovery.Standing(t.Context(), active[0]); !errors.Is(err, gate.ErrStaleEpoch) { // a rebuild begins with this check
+		if err := l.gate.Recovery.Inspect(t.Context(), active[0]); !errors.Is(err, gate.ErrStaleEpoch) { // a rebuild begins with this check
 			t.Errorf("behind a restart a look at the gate says %v", err)
 		}
 		if err := stage.Err(l.over.Claim(t.Context(), "c", people("late-", 1))); !errors.Is(err, gate.ErrStaleEpoch) {
@@ -257,7 +257,7 @@ func TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser(t *testing.T) {
 			return l.ledger.Recorder.Active(ctx)
 		}
 		journal := l.far.Journal.Consumer(redis.ConsumerOptions{Active: active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond, OnAlarm: alarms.Raise})
-		recorder := record.NewRecorder(journal, l.rebuild.Guard(l.ledger.Recorder), record.Limits{Holes: l.remote.gate.journal, OnAlarm: alarms.Raise})
+		recorder := record.NewRecorder(journal, l.rebuild.Guard(l.ledger.Recorder), record.Options{Holes: l.remote.gate.journal, OnAlarm: alarms.Raise})
 		stop := stage.Run(t, recorder.Run)
 		stage.Await(t, "a refusal", true, func() bool { return errors.Is(l.rebuild.Refusal("c"), gate.ErrStaleEpoch) })
 		stage.Await(t, "the end of its journal", 0, func() int { return len(l.journalled()) })
@@ -308,9 +308,9 @@ func TestF03WhoWaitsForTheLedgerIsToldNothingByAnOlderGate(t *testing.T) {
 	l := newLeadBack(t, services.Ledgers[services.SQLite](t), firstcome.Recorded)
 	l.back()
 	waiter := issue.NewWaiter(l.over)
-	issuer := issue.NewIssuer(l.over, issue.Limits{})
+	issuer := issue.NewIssuer(l.over, issue.Options{})
 	journal := l.far.Journal.Consumer(redis.ConsumerOptions{Active: l.ledger.Recorder.Active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond})
-	stage.Run(t, waiter.Run, issuer.Run, record.NewRecorder(journal, l.ledger.Recorder, record.Limits{}).Run) // which notifies no waiter
+	stage.Run(t, waiter.Run, issuer.Run, record.NewRecorder(journal, l.ledger.Recorder, record.Options{}).Run) // which notifies no waiter
 	answers := &issue.Answerer{Issuer: issuer, Coupons: l.over, Waiter: waiter, Terms: l.ledger.Reads.Terms, Wait: 500 * time.Millisecond}
 	decision, err := answers.Claim(t.Context(), "c", "late")
 	if !errors.Is(err, issue.ErrNotRecordedYet) && !errors.Is(err, issue.ErrUnrecorded) {
@@ -341,6 +341,6 @@ func TestF03ARebuildThatIsCutOffBeforeItsSwitchIsNoOlderGate(t *testing.T) {
 // An unswitched is a gate whose rebuild dies before its switch.
 type unswitched struct{ recovery.Gate }
 
-func (unswitched) Switch(context.Context, recovery.Rebuild, recovery.Frozen, recovery.Loaded, recovery.Refill) error {
+func (unswitched) Replace(context.Context, recovery.Rebuild, recovery.Frozen, recovery.Loaded, recovery.Refill) error {
 	return errors.New("cut off")
 }

@@ -86,15 +86,15 @@ func (c *shelf) sets(now time.Time) { c.now.Store(&now) }
 func (c *shelf) serves() {
 	t := c.t
 	t.Helper()
-	over := &gate.Router{Gate: c.gate, Retired: c.ledger.Gate, Kept: c.ledger.Recorder}
-	issuer := issue.NewIssuer(over, issue.Limits{})
+	over := &gate.Router{Gate: c.gate, Retired: c.ledger.Gate, Ledger: c.ledger.Recorder}
+	issuer := issue.NewIssuer(over, issue.Options{})
 	t.Cleanup(func() { stage.Must(t, issuer.Stop(context.Background())) })
 	terms := api.NewTermsCache(c.ledger.Reads.Terms)
 	claims := &issue.Answerer{Issuer: issuer, Coupons: over, Terms: terms.Terms}
 	log := slog.New(slog.DiscardHandler)
 	monitor := ops.New(log, "test", "")
-	served := httptest.NewServer(api.New(api.Config{
-		Ledger: c.ledger.Reads, Keys: c.ledger.Desk, Terms: terms, Claims: claims, Gate: over, Places: over, Auth: auth.New(auth.Config{Open: true}), Log: log, Observer: monitor, Health: monitor.Health,
+	served := httptest.NewServer(api.New(api.Options{
+		Ledger: c.ledger.Reads, Keys: c.ledger.Deployment, Terms: terms, Claims: claims, Gate: over, Places: over, Auth: auth.New(auth.Options{Open: true}), Log: log, Observer: monitor, Health: monitor.Health,
 		Operator: operate.NewRemote(operate.Ledger{Campaigns: c.ledger.Campaigns, Letters: c.ledger.Recorder, Reads: c.ledger.Reads}, issuer, claims, gate.NewChanger(c.ledger.Campaigns, over, nil), over, nil),
 	}).Handler())
 	t.Cleanup(served.Close)

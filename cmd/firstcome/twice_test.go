@@ -16,19 +16,19 @@ import (
 // TestANumberThatWasGivenTwiceIsRecordedForTheOneOnlyWhoseCouponTheLedgerHas takes the gate back to before numbers 2 and 3, and issues number 2 to another
 // user.
 func TestANumberThatWasGivenTwiceIsRecordedForTheOneOnlyWhoseCouponTheLedgerHas(t *testing.T) {
-	for name, steps := range map[string]func(r *rewind, first []firstcome.Coupon, drained record.Drained){
-		"the recorder finds out first": func(r *rewind, _ []firstcome.Coupon, _ record.Drained) {
+	for name, steps := range map[string]func(r *rewind, first []firstcome.Coupon, drained record.Result){
+		"the recorder finds out first": func(r *rewind, _ []firstcome.Coupon, _ record.Result) {
 			second := r.issue("c", "user-4")[0]
 			r.drain()
 			r.wait(second, issue.ErrUnrecorded)
 		},
-		"the gate is told late how far the ledger was": func(r *rewind, first []firstcome.Coupon, drained record.Drained) {
+		"the gate is told late how far the ledger was": func(r *rewind, first []firstcome.Coupon, drained record.Result) {
 			second := r.issue("c", "user-4")[0]
 			r.settle(drained)
 			r.wait(second, issue.ErrUnrecorded)
 			r.wait(first[1], nil) // it is in the ledger, although the gate has forgotten it
 		},
-		"what was issued behind it is recorded first": func(r *rewind, _ []firstcome.Coupon, _ record.Drained) {
+		"what was issued behind it is recorded first": func(r *rewind, _ []firstcome.Coupon, _ record.Result) {
 			second := r.issue("c", "user-4")[0]
 			behind := r.issue("c", "user-5", "user-6")
 			r.settle(r.record(behind[1]))
@@ -36,7 +36,7 @@ func TestANumberThatWasGivenTwiceIsRecordedForTheOneOnlyWhoseCouponTheLedgerHas(
 			r.wait(second, issue.ErrUnrecorded)
 			r.wait(behind[1], nil)
 		},
-		"the node knows how far it was": func(r *rewind, first []firstcome.Coupon, drained record.Drained) {
+		"the node knows how far it was": func(r *rewind, first []firstcome.Coupon, drained record.Result) {
 			ctx, cancel := context.WithCancel(r.t.Context())
 			left := make(chan error)
 			go func() { left <- r.waiter.Wait(ctx, nil, firstcome.Coupon{Campaign: "c", Number: 100}) }()

@@ -57,10 +57,10 @@ func TestF04WhatARestartDoesNotProveToBeWholeIsRebuilt(t *testing.T) {
 		"nothing":                       func(*desk) {},
 		"nothing, and a change waits":   func(d *desk) { waits(d, "paused", "1") },
 		"nothing, and the end of its pause waits": func(d *desk) {
-			stage.Must(d.t, stage.Err(d.ledger.Campaigns.Switch(d.t.Context(), "op", "c", 0, ledger.Resume)))
+			stage.Must(d.t, stage.Err(d.ledger.Campaigns.ChangeState(d.t.Context(), "op", "c", 0, firstcome.ChangeResume)))
 		},
 		"nothing, and its close waits": func(d *desk) {
-			stage.Must(d.t, stage.Err(d.ledger.Campaigns.Switch(d.t.Context(), "op", "c", 0, ledger.Close)))
+			stage.Must(d.t, stage.Err(d.ledger.Campaigns.ChangeState(d.t.Context(), "op", "c", 0, firstcome.ChangeClose)))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestF04WhatARestartDoesNotProveToBeWholeIsRebuilt(t *testing.T) {
 			d.settle(d.record(append(coupons[:3:3], coupons[9])...))
 			d.bury(coupons[3])
 			d.terms(func(t *firstcome.Terms) { t.Pace, t.Waitlist = &firstcome.Pace{PerSecond: 5}, true })
-			d.turn(ledger.Pause)
+			d.turn(firstcome.ChangePause)
 			if lose == nil {
 				stage.Must(t, stage.Err(services.Beside(t, d.name).Exec(`UPDATE gate_runs SET durable = FALSE`)))
 			} else {
@@ -104,21 +104,21 @@ func TestF04AVerdictOfAnotherStateIsNotTaken(t *testing.T) {
 	d.has("run", "another")
 	active, err := d.ledger.Recorder.Active(t.Context())
 	stage.Must(t, err)
-	verified, err := d.remote.gate.recovery.Stopped(t.Context(), active[0])
+	verified, err := d.remote.gate.recovery.GateState(t.Context(), active[0])
 	stage.Must(t, err)
-	refused := func(what string, verdict recovery.Stopped) {
+	refused := func(what string, verdict recovery.GateState) {
 		t.Helper()
 		if err := d.remote.gate.recovery.Verified(t.Context(), active[0], verdict); !errors.Is(err, recovery.ErrMoved) {
 			t.Errorf("%s: the verdict is answered %v", what, err)
 		}
 		d.needs(gate.ErrUnverified)
 	}
-	for what, edit := range map[string]func(*recovery.Stopped){
-		"another run decided last": func(s *recovery.Stopped) { s.Was = "yet another" },
-		"another run is asked":     func(s *recovery.Stopped) { s.Is = s.Was },
-		"another epoch":            func(s *recovery.Stopped) { s.Epoch++ },
-		"another version":          func(s *recovery.Stopped) { s.Version-- },
-		"another number":           func(s *recovery.Stopped) { s.LastNumber-- },
+	for what, edit := range map[string]func(*recovery.GateState){
+		"another run decided last": func(s *recovery.GateState) { s.Was = "yet another" },
+		"another run is asked":     func(s *recovery.GateState) { s.Is = s.Was },
+		"another epoch":            func(s *recovery.GateState) { s.Epoch++ },
+		"another version":          func(s *recovery.GateState) { s.Version-- },
+		"another number":           func(s *recovery.GateState) { s.LastNumber-- },
 	} {
 		other := verified
 		edit(&other)

@@ -108,7 +108,7 @@ func (n *node) open(ctx context.Context, admit admission) error {
 	if err := n.listen(ctx); err != nil {
 		return err
 	}
-	n.board = &figures.Board{Node: n.self(), Counter: n.counter, Recorder: n.remote.breaker, Relay: n.remote.relayBreaker, Rows: n.ledger.Desk, Warn: n.monitor.Warn}
+	n.board = &figures.Board{Node: n.self(), Counter: n.counter, Recorder: n.remote.breaker, Relay: n.remote.relayBreaker, Rows: n.ledger.Deployment, Warn: n.monitor.Warn}
 	if n.flags.silent() {
 		return nil
 	}
@@ -125,7 +125,7 @@ func (n *node) openAPI(ctx context.Context) error {
 	if n.remote != nil {
 		decides, places, queue.Teller = n.remote.router, n.remote.teller, n.remote.teller
 	}
-	n.lines = line.NewDispatcher(decides, line.Limits{Gate: queue.Gate, OnServe: observers{n.monitor, n.counter}.Served, OnLook: n.monitor.LookFailed})
+	n.lines = line.NewDispatcher(decides, line.Options{Gate: queue.Gate, OnServe: observers{n.monitor, n.counter}.Served, OnLook: n.monitor.LookFailed})
 	queue.OnJoin, queue.OnChange = n.lines.Joined, n.lines.Changed
 	n.monitor.WatchLines(n.lines, decides.LineOf)
 	n.issuer = issue.NewIssuer(decides, queue)
@@ -142,18 +142,18 @@ func (n *node) openAPI(ctx context.Context) error {
 		}
 	}
 	n.auditor = &auditor{base: n.base, remote: n.remote, running: make(chan struct{}, audits)}
-	n.auth = auth.New(auth.Config{Keys: n.ledger.Desk, JWT: c.files.jwt, Open: n.development, Log: n.log})
+	n.auth = auth.New(auth.Options{Keys: n.ledger.Deployment, JWT: c.files.jwt, Open: n.development, Log: n.log})
 	if err := n.auth.Reload(ctx); err != nil {
 		return err
 	}
-	n.api = api.New(api.Config{
-		Ledger: n.ledger.Reads, Keys: n.ledger.Desk, Terms: terms, Claims: claims, Gate: n.remote.decides(), Places: places, Operator: n.operator, Auth: n.auth,
+	n.api = api.New(api.Options{
+		Ledger: n.ledger.Reads, Keys: n.ledger.Deployment, Terms: terms, Claims: claims, Gate: n.remote.decides(), Places: places, Operator: n.operator, Auth: n.auth,
 		Audit: n.auditor.audit, Log: n.log, Observer: observers{n.monitor, n.counter}, Health: n.monitor.Health,
 		UserLimit: limiter(c.UserRate, userBurst), AddressLimit: limiter(c.AddressRate, addressBurst),
 		TrustedProxies: c.TrustedProxy, CORSOrigins: texts(c.CORSOrigin), MaxStreams: httpd.DetachedRoom(int(c.MaxStreams)),
 	})
 	surface := n.api.HTTP()
-	surface.Limits = c.limits()
+	c.limit(&surface)
 	n.openConsole(&surface, places)
 	if c.Lanes == "off" {
 		surface.Short = nil

@@ -35,7 +35,7 @@ func TestAddressesThatAreLimitedAsOne(t *testing.T) {
 		{[2]string{proxy, "unknown"}, [2]string{proxy, "unknown, nonsense:"}, true}, // the proxy's own address
 		{[2]string{proxy, "[2001:db8:1:2::1"}, [2]string{proxy, "203.0.113.9:"}, true},
 	} {
-		s := open(t, func(_ *shop, c *api.Config) {
+		s := open(t, func(_ *shop, c *api.Options) {
 			c.AddressLimit = auth.NewLimiter(0.0001, 1, 100)
 			c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 		})
@@ -59,7 +59,7 @@ func TestAddressesThatAreLimitedAsOne(t *testing.T) {
 // TestARequestWithoutARouteCountsForItsAddress has each kind of request that no route answers.
 func TestARequestWithoutARouteCountsForItsAddress(t *testing.T) {
 	for path, want := range map[string]int{"/v1/nowhere": 404, "/nowhere": 404, "/v1//campaigns": 400, "/v1/../x": 400, "/v1/campaigns/c/pause": 405} {
-		s := open(t, func(_ *shop, c *api.Config) { c.AddressLimit = auth.NewLimiter(0.0001, 1, 100) })
+		s := open(t, func(_ *shop, c *api.Options) { c.AddressLimit = auth.NewLimiter(0.0001, 1, 100) })
 		handler := s.server.Handler()
 		for _, status := range []int{want, 429} {
 			r := httptest.NewRequest("GET", path, nil)

@@ -21,7 +21,7 @@ type Audited struct {
 // ErrAuditRunning means that the node is already auditing a campaign. It audits one at a time.
 var ErrAuditRunning = errors.New("this node is already auditing a campaign, and audits one at a time")
 
-// auditBeats is how many spaces an audit sends per Config.PartTime.
+// auditBeats is how many spaces an audit sends per Options.PartTime.
 const auditBeats = 3
 
 // audit answers GET /v1/campaigns/{id}/audit. The audit may take minutes, so audit regularly sends a space, which JSON

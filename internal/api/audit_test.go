@@ -21,13 +21,13 @@ import (
 
 // auditBooks audits a campaign by the ledger's tables.
 func (s *shop) auditBooks(ctx context.Context, id firstcome.CampaignID) (found api.Audited, err error) {
-	found.Report, err = audit.Ledger(ctx, s.ledger.Books().Source(), id, nil, nil)
+	found.Report, err = audit.Ledger(ctx, s.ledger.Tables().Source(), id, nil, nil)
 	return found, err
 }
 
 // audits returns a change of open: the shop audits with do.
-func audits(do func(context.Context, firstcome.CampaignID) (api.Audited, error)) func(*shop, *api.Config) {
-	return func(_ *shop, c *api.Config) { c.Audit = do }
+func audits(do func(context.Context, firstcome.CampaignID) (api.Audited, error)) func(*shop, *api.Options) {
+	return func(_ *shop, c *api.Options) { c.Audit = do }
 }
 
 // TestTheClientKnowsAllThatAnAuditFinds decodes an audit with a value in every field.
@@ -99,7 +99,7 @@ func TestALongAuditSendsSpacesMeanwhile(t *testing.T) {
 	for name, fails := range map[string]error{"it ends": nil, "it fails": errors.New("the ledger is gone")} {
 		t.Run(name, func(t *testing.T) {
 			w := &heardOf{httptest.NewRecorder(), make(chan struct{})}
-			s := open(t, func(s *shop, c *api.Config) {
+			s := open(t, func(s *shop, c *api.Options) {
 				c.PartTime = 3 * time.Millisecond
 				c.Audit = func(ctx context.Context, id firstcome.CampaignID) (api.Audited, error) {
 					select {

@@ -94,7 +94,7 @@ func TestTheAuditLogSaysWhoMadeAndRevokedKeys(t *testing.T) {
 	s := open(t, guarded)
 	admin := s.key(firstcome.Admin)
 	id := strings.Split(admin[1], "_")[1]
-	stage.Must(t, s.ledger.Desk.RevokeKey(t.Context(), "local:kim", id))
+	stage.Must(t, s.ledger.Deployment.RevokeKey(t.Context(), "local:kim", id))
 	lines := s.call("GET", "/v1/audit-log", "", s.key(firstcome.Operator)...).items()
 	revoked, made := lines[1], lines[2]
 	if made["action"] != "key.create" || made["old"] != nil || !cmp.Equal(made["new"], any(map[string]any{"id": id, "name": "test", "role": "admin"})) {

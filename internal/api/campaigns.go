@@ -168,12 +168,12 @@ func versionOf(tag string) (int64, bool) {
 func etag(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
 
 // switchTo returns the handler of POST /v1/campaigns/{id}/pause, resume or close.
-func (s *campaigns) switchTo(to ledger.Switch) handler {
+func (s *campaigns) switchTo(to firstcome.ChangeKind) handler {
 	return of(func(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
 		if err := s.readNothing(w, r); err != nil {
 			return err
 		}
-		changed, err := s.Operator.Switch(r.Context(), c.Name, id, 0, to)
+		changed, err := s.Operator.ChangeState(r.Context(), c.Name, id, 0, to)
 		if err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ func TestAPageWithAScriptThatTracesItClaims(t *testing.T) {
 		_, _ = io.WriteString(w, claim)
 	}))
 	t.Cleanup(page.Close)
-	s := open(t, guarded, func(_ *shop, c *api.Config) { c.CORSOrigins = []string{page.URL} })
+	s := open(t, guarded, func(_ *shop, c *api.Options) { c.CORSOrigins = []string{page.URL} })
 	s.createInLedger("c")
 	claim = fmt.Sprintf(`<!doctype html><title>shop</title><body><p id="said">…</p><script>
 fetch(%q, {method: 'POST', headers: {Authorization: %q, traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', 'sentry-trace': 'a-b-1', baggage: 'a=b'}})

@@ -13,7 +13,7 @@ import (
 const shopPage = "https://app.shop.example"
 
 // crossing is a change of open that allows the pages of shopPage.
-func crossing(_ *shop, c *api.Config) { c.CORSOrigins = []string{shopPage, "http://localhost:5173"} }
+func crossing(_ *shop, c *api.Options) { c.CORSOrigins = []string{shopPage, "http://localhost:5173"} }
 
 // fromPage sends a request as a browser does for a page of an origin.
 func (s *shop) fromPage(method, path, origin, site, body string, header ...string) (status int, h http.Header) {

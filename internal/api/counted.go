@@ -13,12 +13,12 @@ import (
 // counters are unknown, and claims are answered 503.
 const (
 	gateOK         = "ok"
-	gateLost       = "lost"       // see gate.ErrLost
-	gateUnverified = "unverified" // see gate.ErrUnverified
-	gateMismatch   = "mismatch"   // see firstcome.ErrGateMismatch
-	gateUnknown    = "unknown"    // the gate did not answer, or the campaign's creation has not reached it
-	gateAhead      = "ahead"      // see gate.LedgerRolledBackError
-	gateBehind     = "behind"     // see gate.StaleEpochError
+	gateLost       = "lost"               // see gate.ErrGone
+	gateUnverified = "unverified"         // see gate.ErrUnverified
+	gateMismatch   = "mismatch"           // see firstcome.ErrGateMismatch
+	gateUnknown    = "unknown"            // the gate did not answer, or the campaign's creation has not reached it
+	gateRolledBack = "ledger_rolled_back" // see gate.LedgerRolledBackError
+	gateStaleEpoch = "stale_epoch"        // see gate.StaleEpochError
 )
 
 // stateUnknown is the state of a campaign when the outcome of a claim cannot be known.
@@ -80,7 +80,7 @@ func (s *campaigns) withoutGate(c *ledger.Status) string {
 		return gateUnknown
 	case !c.RetiredAt.IsZero() || here == nil:
 		return gateOK
-	case errors.Is(here, gate.ErrLost):
+	case errors.Is(here, gate.ErrGone):
 		return gateLost
 	}
 	return gateMismatch
@@ -91,11 +91,11 @@ func withGate(c ledger.Status, g gate.State, err error) (told, error) {
 	switch {
 	case errors.Is(err, firstcome.ErrGateMismatch):
 		return told{Status: c, gate: gateMismatch}, nil
-	case g.Ahead:
-		return told{Status: c, gate: gateAhead}, nil
-	case g.Behind:
-		return told{Status: c, gate: gateBehind}, nil
-	case errors.Is(err, gate.ErrLost) || err == nil && g.Lost:
+	case g.LedgerRolledBack:
+		return told{Status: c, gate: gateRolledBack}, nil
+	case g.StaleEpoch:
+		return told{Status: c, gate: gateStaleEpoch}, nil
+	case errors.Is(err, gate.ErrGone) || err == nil && g.Gone:
 		return told{Status: c, gate: gateLost}, nil
 	case errors.Is(err, gate.ErrUnverified) || err == nil && g.Unverified:
 		return told{Status: c, gate: gateUnverified}, nil

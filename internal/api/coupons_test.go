@@ -58,7 +58,7 @@ func TestCouponsAreListedInPagesAndStreamedWhole(t *testing.T) {
 }
 
 func TestAnExportThatFailsHalfWayHasNoCleanEnd(t *testing.T) {
-	s := open(t, func(_ *shop, c *api.Config) { c.PartTime = time.Second })
+	s := open(t, func(_ *shop, c *api.Options) { c.PartTime = time.Second })
 	s.create(`{"id":"c","name":"n","quantity":null,"coupon":{"benefit":"` + strings.Repeat("b", 15000) + `"}}`)
 	users := stage.Users("u-", 1, 1000) // 15 MB: more than the sockets hold
 	stage.Must(t, stage.Err(s.issuer.Issue(context.Background(), gate.Order{Actor: "op"}, "c", users)))

@@ -195,7 +195,7 @@ func TestF76WhoComesBackHearsWhatTheyMissed(t *testing.T) {
 // TestF76AThousandFollowAtOnceAndOneMoreIsRefused has the size that an ordinary test run can bear.
 func TestF76AThousandFollowAtOnceAndOneMoreIsRefused(t *testing.T) {
 	const people = 1000
-	s := openAtNoon(t, func(_ *shop, c *api.Config) { c.MaxStreams = people })
+	s := openAtNoon(t, func(_ *shop, c *api.Options) { c.MaxStreams = people })
 	s.create(`{"id":"c","name":"n","quantity":100000,"pace":{"per_second":1}}`)
 	var all []*listener
 	for n := range people {
@@ -235,7 +235,7 @@ func TestF76WhoDoesNotReadIsDroppedAndHurtsNobody(t *testing.T) {
 		}
 		flicker.heard = append(flicker.heard, heard)
 	}
-	s := openAtNoon(t, func(s *shop, c *api.Config) {
+	s := openAtNoon(t, func(s *shop, c *api.Options) {
 		flicker.Gate = s.ledger.Gate
 		c.Places, c.FollowEvery = flicker, time.Millisecond
 	})
@@ -355,7 +355,7 @@ func TestAStreamEndsWithItsTokenAndAtAStop(t *testing.T) {
 // TestAStreamAsksAgainWhileTheOutcomeIsUnknown: a claim that cannot be read has no outcome yet.
 func TestAStreamAsksAgainWhileTheOutcomeIsUnknown(t *testing.T) {
 	places := &countedPlaces{}
-	s := openAtNoon(t, func(s *shop, c *api.Config) {
+	s := openAtNoon(t, func(s *shop, c *api.Options) {
 		places.Gate = s.ledger.Gate
 		c.Places, c.FollowEvery = places, 10*time.Millisecond
 	})
@@ -386,7 +386,7 @@ func TestAStreamAsksAgainWhileTheOutcomeIsUnknown(t *testing.T) {
 // TestTheLineOfManyStreamsIsReadOncePerLook: neither the line nor a claim is read once for each stream.
 func TestTheLineOfManyStreamsIsReadOncePerLook(t *testing.T) {
 	places := &countedPlaces{}
-	s := openAtNoon(t, func(s *shop, c *api.Config) {
+	s := openAtNoon(t, func(s *shop, c *api.Options) {
 		places.Gate = s.ledger.Gate
 		c.Places = places
 	})

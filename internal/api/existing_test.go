@@ -68,7 +68,7 @@ func (o *undecided) Undecided(_ context.Context, _ firstcome.CampaignID, err err
 func TestMadeUpCampaignsDoNotOccupyTheLedger(t *testing.T) {
 	slow := &slowLedger{reading: make(chan struct{}), let: make(chan struct{})}
 	seen := &undecided{errs: make(chan error, 200)}
-	s := open(t, guarded, func(s *shop, c *api.Config) {
+	s := open(t, guarded, func(s *shop, c *api.Options) {
 		seen.Observer, c.Observer = c.Observer, seen
 		slow.Reads, slow.Gate, c.Ledger, c.Places, s.claims.Coupons = s.ledger.Reads, s.ledger.Gate, slow, slow, slow
 	})

@@ -26,7 +26,7 @@ func (l *slowExports) Export(ctx context.Context, id firstcome.CampaignID, p led
 // TestASlowExportHindersItsOwnKeyAlone. The key may export again once its export has ended.
 func TestASlowExportHindersItsOwnKeyAlone(t *testing.T) {
 	slow := &slowExports{begun: make(chan struct{}, 9), let: make(chan struct{})}
-	s := open(t, guarded, func(s *shop, c *api.Config) { slow.Reads, c.Ledger = s.ledger.Reads, slow })
+	s := open(t, guarded, func(s *shop, c *api.Options) { slow.Reads, c.Ledger = s.ledger.Reads, slow })
 	one, other := s.key(firstcome.Operator), s.key(firstcome.Operator)
 	s.call("POST", "/v1/campaigns", `{"id":"c","name":"n","quantity":9}`, one...).want(t, 201, "")
 	export := func(key []string) int {

@@ -17,7 +17,7 @@ import (
 const farGateName = "redis:test"
 
 // errAway is the error of a gate that is away.
-var errAway = gate.ErrLost
+var errAway = gate.ErrGone
 
 // A farShop is a shop whose campaigns a far gate decides. Nothing is recorded until the test says so.
 type farShop struct {
@@ -27,13 +27,13 @@ type farShop struct {
 }
 
 // openFar opens a shop in which claims wait for the ledger as long as a test may take, unless change says otherwise.
-func openFar(t testing.TB, change ...func(*shop, *api.Config)) *farShop {
+func openFar(t testing.TB, change ...func(*shop, *api.Options)) *farShop {
 	t.Helper()
 	f := &farShop{gate: stage.NewGate(0), issued: make(chan int64, 100)}
 	f.gate.Lease, f.gate.Issued = 0, func(number int64) { f.issued <- number }
-	f.shop = openFor(t, ledger.Options{Gate: farGateName}, func(s *shop, c *api.Config) {
-		waiter := issue.NewWaiter(&gate.Router{Gate: f.gate, Retired: s.ledger.Gate, Kept: s.ledger.Recorder})
-		s.far, s.issuer = f.gate, issue.NewIssuer(f.gate, issue.Limits{})
+	f.shop = openFor(t, ledger.Options{Gate: farGateName}, func(s *shop, c *api.Options) {
+		waiter := issue.NewWaiter(&gate.Router{Gate: f.gate, Retired: s.ledger.Gate, Ledger: s.ledger.Recorder})
+		s.far, s.issuer = f.gate, issue.NewIssuer(f.gate, issue.Options{})
 		s.claims = &issue.Answerer{Coupons: f.gate, Waiter: waiter, Wait: time.Minute}
 		for _, do := range change {
 			do(s, c)
@@ -75,6 +75,6 @@ func (f *farShop) hold() (came <-chan struct{}, letGo func()) {
 }
 
 // queue is a change of openFar that limits the queue to the gate.
-func queue(l issue.Limits) func(*shop, *api.Config) {
-	return func(s *shop, _ *api.Config) { s.issuer = issue.NewIssuer(s.far, l) }
+func queue(l issue.Options) func(*shop, *api.Options) {
+	return func(s *shop, _ *api.Options) { s.issuer = issue.NewIssuer(s.far, l) }
 }

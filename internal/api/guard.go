@@ -130,7 +130,7 @@ func tooOften(wait time.Duration) error {
 }
 
 // AllowAddress counts a request of the client's address. It reports whether the address is within its rate, and if not,
-// how long to wait. Without Config.AddressLimit, ok is always true.
+// how long to wait. Without Options.AddressLimit, ok is always true.
 func (s *core) AllowAddress(r *http.Request) (wait time.Duration, ok bool) {
 	if s.AddressLimit == nil {
 		return 0, true

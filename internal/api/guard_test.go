@@ -14,7 +14,7 @@ import (
 
 func TestAFaultOfAHandlerIs500AndTheNextRequestIsServed(t *testing.T) {
 	logged := make(stage.Log, 10)
-	s := open(t, func(s *shop, c *api.Config) {
+	s := open(t, func(s *shop, c *api.Options) {
 		s.auth = nil // makes every route fail that asks who calls
 		c.Log = slog.New(slog.NewTextHandler(logged, nil))
 	})
@@ -55,7 +55,7 @@ func TestDevelopmentModeAnswersNoProxy(t *testing.T) {
 
 func TestTheLogNamesRoutesAndNeverUsersTokensOrBodies(t *testing.T) {
 	var logged bytes.Buffer // slog writes whole lines, under its lock
-	s := open(t, guarded, func(_ *shop, c *api.Config) {
+	s := open(t, guarded, func(_ *shop, c *api.Options) {
 		c.Log = slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
 	admin := s.key(firstcome.Admin)

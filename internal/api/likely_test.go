@@ -78,7 +78,7 @@ func TestTheLineSaysWhoIsLikelyToGetACoupon(t *testing.T) {
 // TestANewETAAloneIsNotTold: whenever a user leaves, the ETA of everybody after them changes a little.
 func TestANewETAAloneIsNotTold(t *testing.T) {
 	places := &countedPlaces{}
-	s := openAtNoon(t, func(s *shop, c *api.Config) {
+	s := openAtNoon(t, func(s *shop, c *api.Options) {
 		places.Gate = s.ledger.Gate
 		c.Places, c.FollowEvery = places, 10*time.Millisecond
 	})

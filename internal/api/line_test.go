@@ -25,12 +25,12 @@ import (
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // openAtNoon opens a shop whose clock stands still.
-func openAtNoon(t *testing.T, change ...func(*shop, *api.Config)) *shop {
+func openAtNoon(t *testing.T, change ...func(*shop, *api.Options)) *shop {
 	t.Helper()
 	return open(t, append(change, atNoon)...)
 }
 
-func atNoon(s *shop, _ *api.Config) { s.clock.Store(noon.UnixNano()) }
+func atNoon(s *shop, _ *api.Options) { s.clock.Store(noon.UnixNano()) }
 
 // later moves the clock forward.
 func (s *shop) later(by time.Duration) { s.clock.Add(int64(by)) }
@@ -166,7 +166,7 @@ func TestTheLineIsReadByAnybodyAndKeptForASecond(t *testing.T) {
 
 func TestTheLineOfManyIsReadOnce(t *testing.T) {
 	places := &countedPlaces{}
-	s := openAtNoon(t, func(s *shop, c *api.Config) {
+	s := openAtNoon(t, func(s *shop, c *api.Options) {
 		places.Gate = s.ledger.Gate
 		c.Places = places
 	})
@@ -182,7 +182,7 @@ func TestTheLineOfManyIsReadOnce(t *testing.T) {
 }
 
 func TestAnAddressReadsTheLineNoOftenerThanItMay(t *testing.T) {
-	s := openAtNoon(t, func(_ *shop, c *api.Config) { c.AddressLimit = auth.NewLimiter(0.001, 3, 10) })
+	s := openAtNoon(t, func(_ *shop, c *api.Options) { c.AddressLimit = auth.NewLimiter(0.001, 3, 10) })
 	s.create(`{"id":"c","name":"n","quantity":1,"pace":{}}`)
 	s.call("GET", "/v1/campaigns/c/line", "").want(t, 200, "")
 	s.call("GET", "/v1/campaigns/c/line", "").want(t, 200, "")
@@ -310,7 +310,7 @@ func TestPaceAndWaitlistAreRefusedWithTheirField(t *testing.T) {
 
 // TestALineOfARemoteGateIsToldAsTheLedgers serves a line at a gate other than the ledger, with a coupon that is not recorded yet.
 func TestALineOfARemoteGateIsToldAsTheLedgers(t *testing.T) {
-	f := openFar(t, func(s *shop, _ *api.Config) { s.claims.Wait = time.Millisecond })
+	f := openFar(t, func(s *shop, _ *api.Options) { s.claims.Wait = time.Millisecond })
 	f.create(`{"id":"c","name":"n","quantity":3,"pace":{}}`)
 	f.claim("c", "a").want(t, 202, "waiting")
 	f.claim("c", "b").want(t, 202, "waiting")

@@ -66,7 +66,7 @@ func (p loggedPlaces) LineOf(ctx context.Context, id firstcome.CampaignID) (gate
 func openLogged(t *testing.T) (*shop, *lineLog) {
 	t.Helper()
 	log := &lineLog{}
-	s := openAtNoon(t, func(s *shop, c *api.Config) {
+	s := openAtNoon(t, func(s *shop, c *api.Options) {
 		gate := loggedGate{s.ledger.Gate}
 		c.Places, c.FollowEvery = loggedPlaces{line.NewTeller(gate, log), gate}, 10*time.Millisecond
 	})
@@ -90,7 +90,7 @@ func TestAPlaceIsNotToldBeforeTheLogHasIt(t *testing.T) {
 		detail string
 	}{
 		{firstcome.ErrLineLogAway, "line_unavailable", "nobody loses a place. Ask again: it is safe"},
-		{firstcome.ErrLineLogLost, "line_lost", "firstcome gate rebuild ID --without-line-log"},
+		{firstcome.ErrLineLogGone, "line_lost", "firstcome gate rebuild ID --without-line-log"},
 	} {
 		log.fails.Store(&fails.err)
 		for _, asked := range [][2]string{{"GET", claim}, {"GET", claim + "?place=1.2"}, {"GET", claim + "/events"}} {
@@ -115,7 +115,7 @@ func TestAPlaceIsNotToldBeforeTheLogHasIt(t *testing.T) {
 
 // TestAClaimWhosePlaceTheLogLacksIsAnsweredThatItIsKept: the answer also says what to do.
 func TestAClaimWhosePlaceTheLogLacksIsAnsweredThatItIsKept(t *testing.T) {
-	for err, code := range map[error]string{firstcome.ErrLineLogAway: "line_unavailable", firstcome.ErrLineLogLost: "line_lost"} {
+	for err, code := range map[error]string{firstcome.ErrLineLogAway: "line_unavailable", firstcome.ErrLineLogGone: "line_lost"} {
 		s := openFar(t)
 		s.gate.Before = func(context.Context, firstcome.CampaignID) error { return fmt.Errorf("decide 3 claims: %w", err) }
 		if r := s.claim("c", "mina").code(t, 503, code); !strings.Contains(r.text("detail"), "nothing was told: nobody loses a place") {

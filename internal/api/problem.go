@@ -81,8 +81,8 @@ func problemOf(err error) *client.Problem {
 		return notFound()
 	case errors.Is(err, firstcome.ErrCampaignExists):
 		return newProblem(campaignExists, firstcome.ErrCampaignExists.Error())
-	case errors.Is(err, gate.ErrForgotten):
-		return newProblem(idUsed, gate.ErrForgotten.Error())
+	case errors.Is(err, gate.ErrLedgerForgot):
+		return newProblem(idUsed, gate.ErrLedgerForgot.Error())
 	case errors.Is(err, firstcome.ErrBelowInForce):
 		return newProblem(belowInForce, err.Error())
 	case errors.Is(err, firstcome.ErrClosed):
@@ -103,8 +103,8 @@ func problemOf(err error) *client.Problem {
 		return newProblem(stale, firstcome.ErrStale.Error())
 	case errors.Is(err, gate.ErrUnfinished) && errors.Is(err, firstcome.ErrGateMismatch) && !errors.Is(err, firstcome.ErrPending):
 		return unavailable(wrongNode, gate.ErrUnfinished.Error()+". Not by this node: "+firstcome.ErrGateMismatch.Error()+". "+mend)
-	case errors.Is(err, firstcome.ErrLineLogLost):
-		return unavailable(lineLost, firstcome.ErrLineLogLost.Error()+", and nothing was told: nobody loses a place. The node's log says why; firstcome gate rebuild ID --without-line-log logs the line again")
+	case errors.Is(err, firstcome.ErrLineLogGone):
+		return unavailable(lineLost, firstcome.ErrLineLogGone.Error()+", and nothing was told: nobody loses a place. The node's log says why; firstcome gate rebuild ID --without-line-log logs the line again")
 	case errors.Is(err, firstcome.ErrLineLogAway):
 		return unavailable(lineUnavailable, firstcome.ErrLineLogAway.Error()+", and nothing was told: nobody loses a place. Ask again: it is safe")
 	case errors.Is(err, firstcome.ErrGateMismatch):

@@ -192,7 +192,7 @@ func TestTheClientHasTheCodeAndEveryMistake(t *testing.T) {
 func TestA401SaysWhy(t *testing.T) {
 	s := open(t, guarded)
 	revoked := s.key(firstcome.Admin)
-	stage.Must(t, s.ledger.Desk.RevokeKey(t.Context(), "test", strings.Split(revoked[1], "_")[1]))
+	stage.Must(t, s.ledger.Deployment.RevokeKey(t.Context(), "test", strings.Split(revoked[1], "_")[1]))
 	stage.Must(t, s.auth.Reload(t.Context()))
 	past := jwt.MapClaims{"exp": time.Now().Add(-time.Hour).Unix()}
 	const bearer, invalid = `Bearer realm="firstcome"`, `Bearer realm="firstcome", error="invalid_token", error_description="`

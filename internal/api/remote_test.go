@@ -103,7 +103,7 @@ func TestAClaimIsAnsweredOnceItsCouponIsRecorded(t *testing.T) {
 }
 
 func TestAClaimThatIsNotRecordedInTimeIs503AndFoundLater(t *testing.T) {
-	f := openFar(t, func(s *shop, _ *api.Config) { s.claims.Wait = time.Millisecond })
+	f := openFar(t, func(s *shop, _ *api.Options) { s.claims.Wait = time.Millisecond })
 	f.create(`{"id":"c","name":"n","quantity":2}`)
 	for range 2 {
 		r := f.claim("c", "u").want(t, 503, "")
@@ -256,7 +256,7 @@ func TestOfACampaignThatItsGateHasLostNoFigureOfTheGateIsToldAndItHidesNoOther(t
 		f.record(firstcome.CampaignID(id))
 		f.claim(id, "v").want(t, 201, "issued") // only the gate knows this coupon
 	}
-	states := map[firstcome.CampaignID]error{"b": fmt.Errorf("%w: part of it is gone", gate.ErrLost), "c": firstcome.ErrGateMismatch}
+	states := map[firstcome.CampaignID]error{"b": fmt.Errorf("%w: part of it is gone", gate.ErrGone), "c": firstcome.ErrGateMismatch}
 	f.gate.Set(func() { f.gate.States = func(id firstcome.CampaignID, _ *gate.State) error { return states[id] } })
 	for id, want := range map[string]string{"a": "open ok 2", "b": "unknown lost <nil>", "c": "unknown mismatch <nil>", "d": "open ok 2"} {
 		if got := seen(f.call("GET", "/v1/campaigns/"+id, "").want(t, 200, "").json()); got != want {
@@ -269,7 +269,7 @@ func TestOfACampaignThatItsGateHasLostNoFigureOfTheGateIsToldAndItHidesNoOther(t
 		}
 	}
 	f.call("POST", "/v1/campaigns/d/close", "").want(t, 200, "")
-	f.gate.Set(func() { states["d"] = gate.ErrLost })
+	f.gate.Set(func() { states["d"] = gate.ErrGone })
 	if got := seen(f.call("GET", "/v1/campaigns/d", "").want(t, 200, "").json()); got != "closed lost <nil>" {
 		t.Errorf("a lost campaign that an operator closed is %q", got)
 	}

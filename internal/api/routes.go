@@ -7,7 +7,6 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/httpd"
-	"github.com/firstcome/firstcome/internal/ledger"
 )
 
 // A route is one operation. Only the callers in who may call it.
@@ -57,9 +56,9 @@ func (s *Server) routes() []route {
 		{"GET", "/v1/campaigns", counts, "after limit", s.campaigns.list, short},
 		{"GET", "/v1/campaigns/{id}", staff | self, "", of(s.campaigns.read), short},
 		{"PATCH", "/v1/campaigns/{id}", run, "", of(s.campaigns.update), short},
-		{"POST", "/v1/campaigns/{id}/pause", run, "", s.campaigns.switchTo(ledger.Pause), short},
-		{"POST", "/v1/campaigns/{id}/resume", run, "", s.campaigns.switchTo(ledger.Resume), short},
-		{"POST", "/v1/campaigns/{id}/close", run, "", s.campaigns.switchTo(ledger.Close), short},
+		{"POST", "/v1/campaigns/{id}/pause", run, "", s.campaigns.switchTo(firstcome.ChangePause), short},
+		{"POST", "/v1/campaigns/{id}/resume", run, "", s.campaigns.switchTo(firstcome.ChangeResume), short},
+		{"POST", "/v1/campaigns/{id}/close", run, "", s.campaigns.switchTo(firstcome.ChangeClose), short},
 		{"POST", "/v1/campaigns/{id}/rebuild", run, "if_lost without_line_log", of(s.campaigns.rebuild), long},
 		{"GET", "/v1/campaigns/{id}/reconcile", run, "", of(s.campaigns.estimate), long},
 		{"POST", "/v1/campaigns/{id}/reconcile", auth.Admin, "", of(s.campaigns.reconcile), long},
@@ -104,8 +103,8 @@ func (s *Server) Operations() []string {
 }
 
 // HTTP returns the API's configuration for an HTTP server. The caller adds limits.
-func (s *Server) HTTP() httpd.Config {
-	c := httpd.Config{
+func (s *Server) HTTP() httpd.Options {
+	c := httpd.Options{
 		Handler: s.Handler(), TurnAway: turnAway, Log: s.Log,
 		BodyLast: s.AddressLimit != nil, // the guard checks the address limit before the body is read
 	}

@@ -83,7 +83,7 @@ func TestF33AClaimWhoseClientWentAwayIsFindable(t *testing.T) {
 }
 
 func TestF17AFullQueueIs503AndAskingAgainIsSafe(t *testing.T) {
-	s := openFar(t, queue(issue.Limits{Waiting: 1, Batch: 1}))
+	s := openFar(t, queue(issue.Options{Waiting: 1, Batch: 1}))
 	s.create(`{"id":"c","name":"n","quantity":9,"answer":"decided"}`)
 	came, letGo := s.hold()
 	answers := make(chan reply, 3)
@@ -109,7 +109,7 @@ func TestF17AFullQueueIs503AndAskingAgainIsSafe(t *testing.T) {
 }
 
 func TestAClaimThatWaitsTooLongIs503(t *testing.T) {
-	s := openFar(t, queue(issue.Limits{Gate: 50 * time.Millisecond}))
+	s := openFar(t, queue(issue.Options{Gate: 50 * time.Millisecond}))
 	s.create(`{"id":"c","name":"n","quantity":9,"answer":"decided"}`)
 	_, letGo := s.hold()
 	s.claim("c", "u").want(t, 503, "")
@@ -138,7 +138,7 @@ func TestPathsAndMethodsThatAreNotServedAreProblems(t *testing.T) {
 }
 
 func TestLimitsAre429WithRetryAfter(t *testing.T) {
-	s := open(t, guarded, func(_ *shop, c *api.Config) {
+	s := open(t, guarded, func(_ *shop, c *api.Options) {
 		c.UserLimit = auth.NewLimiter(0.01, 2, 100)
 	})
 	admin, me := s.key(firstcome.Admin), s.token("me")

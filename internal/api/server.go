@@ -16,8 +16,8 @@ import (
 	"github.com/firstcome/firstcome/internal/operate"
 )
 
-// Config has the dependencies and limits of a Server.
-type Config struct {
+// Options has the dependencies and limits of a Server.
+type Options struct {
 	Ledger Ledger
 	Keys   auth.KeySource
 	Terms  *TermsCache // reads the terms in Ledger
@@ -86,14 +86,14 @@ type Server struct {
 
 // A core is the state that the API's resources share.
 type core struct {
-	Config
+	Options
 	buffers  sync.Pool // of *buffer
 	existing existing
 	origins  http.CrossOriginProtection
 	draining chan struct{} // closed by Server.Drain
 }
 
-// partTime is the default Config.PartTime, the same as for a whole answer.
+// partTime is the default Options.PartTime, the same as for a whole answer.
 const partTime = 30 * time.Second
 
 const (
@@ -104,16 +104,16 @@ const (
 	// run a process per campaign.
 	followsOfKey = 256
 	// One address may have 1/streamsOfAddress of all streams, but at least streamsOfUser. This applies to streams with users'
-	// own tokens, if Config.AddressLimit is set.
+	// own tokens, if Options.AddressLimit is set.
 	streamsOfAddress = 16
 )
 
 // New returns the Server.
-func New(c Config) *Server {
+func New(c Options) *Server {
 	c.Log, c.PartTime = cmp.Or(c.Log, slog.Default()), cmp.Or(c.PartTime, partTime)
 	c.MaxStreams, c.FollowEvery = cmp.Or(c.MaxStreams, defaultStreams), cmp.Or(c.FollowEvery, followEvery)
 	shared := &core{
-		Config:   c,
+		Options:  c,
 		buffers:  sync.Pool{New: func() any { return &buffer{} }},
 		existing: newExisting(c.Ledger),
 		draining: make(chan struct{}),
@@ -151,7 +151,7 @@ func (s *Server) Drain() {
 	s.drain.Do(func() { close(s.draining) })
 }
 
-// A Ledger has the ledger's reads that the API needs. ledger.Reads implements it. Config.Operator changes campaigns.
+// A Ledger has the ledger's reads that the API needs. ledger.Reads implements it. Options.Operator changes campaigns.
 type Ledger interface {
 	Campaigns
 	Coupons

@@ -57,13 +57,13 @@ type shop struct {
 }
 
 // open opens a shop in development mode, unless change says otherwise.
-func open(t testing.TB, change ...func(*shop, *api.Config)) *shop {
+func open(t testing.TB, change ...func(*shop, *api.Options)) *shop {
 	t.Helper()
 	return openFor(t, ledger.Options{}, change...)
 }
 
 // openFor opens a shop whose ledger has these options.
-func openFor(t testing.TB, options ledger.Options, change ...func(*shop, *api.Config)) *shop {
+func openFor(t testing.TB, options ledger.Options, change ...func(*shop, *api.Options)) *shop {
 	t.Helper()
 	s := &shop{t: t, client: &http.Client{Transport: &http.Transport{}}}
 	s.ledger = &testLedger{path: filepath.Join(t.TempDir(), "firstcome.db")}
@@ -77,11 +77,11 @@ func openFor(t testing.TB, options ledger.Options, change ...func(*shop, *api.Co
 	s.ledger.Ledger, err = ledger.Open(context.Background(), s.ledger.path, options)
 	stage.Must(t, err)
 	t.Cleanup(func() { stage.Must(t, s.ledger.Close()) })
-	s.issuer = issue.NewIssuer(s.ledger.Gate, issue.Limits{})
-	s.auth = auth.New(auth.Config{Open: true})
+	s.issuer = issue.NewIssuer(s.ledger.Gate, issue.Options{})
+	s.auth = auth.New(auth.Options{Open: true})
 	s.heard = newObserver()
 	s.claims = &issue.Answerer{Coupons: s.ledger.Gate}
-	config := api.Config{Log: slog.New(slog.DiscardHandler), Observer: s.heard, Health: s.heard, Audit: s.auditBooks}
+	config := api.Options{Log: slog.New(slog.DiscardHandler), Observer: s.heard, Health: s.heard, Audit: s.auditBooks}
 	for _, do := range change {
 		do(s, &config)
 	}
@@ -92,20 +92,20 @@ func openFor(t testing.TB, options ledger.Options, change ...func(*shop, *api.Co
 }
 
 // wire makes the server from the shop's parts.
-func (s *shop) wire(config api.Config) {
+func (s *shop) wire(config api.Options) {
 	terms := api.NewTermsCache(s.ledger.Reads.Terms)
 	s.claims.Issuer, s.claims.Terms = s.issuer, terms.Terms
 	config.Terms, config.Claims, config.Auth = terms, s.claims, s.auth
 	if config.Ledger == nil {
 		config.Ledger = s.ledger.Reads
 	}
-	config.Keys = s.ledger.Desk
+	config.Keys = s.ledger.Deployment
 	config.Operator = operate.New(operate.Ledger{Campaigns: s.ledger.Campaigns, Letters: s.ledger.Recorder, Reads: s.ledger.Reads}, s.issuer, s.claims)
 	if config.Places == nil {
 		config.Places = s.ledger.Gate
 	}
 	if s.far != nil {
-		over := &gate.Router{Gate: s.far, Retired: s.ledger.Gate, Kept: s.ledger.Recorder}
+		over := &gate.Router{Gate: s.far, Retired: s.ledger.Gate, Ledger: s.ledger.Recorder}
 		config.Gate, config.Places = s.far, over
 		config.Operator = operate.NewRemote(operate.Ledger{Campaigns: s.ledger.Campaigns, Letters: s.ledger.Recorder, Reads: s.ledger.Reads}, s.issuer, s.claims, gate.NewChanger(s.ledger.Campaigns, over, nil), s.far, nil)
 	}
@@ -269,10 +269,10 @@ func (s *shop) claim(id, user string) reply {
 const tokenSecret = "a token secret of the tests, 32 bytes and more"
 
 // guarded is a change of open: it uses keys and tokens instead of development mode.
-func guarded(s *shop, _ *api.Config) {
+func guarded(s *shop, _ *api.Options) {
 	check, err := auth.NewJWT(auth.JWTConfig{Secret: []byte(tokenSecret)})
 	stage.Must(s.t, err)
-	s.auth = auth.New(auth.Config{Keys: s.ledger.Desk, JWT: check, Log: slog.New(slog.DiscardHandler)})
+	s.auth = auth.New(auth.Options{Keys: s.ledger.Deployment, JWT: check, Log: slog.New(slog.DiscardHandler)})
 }
 
 // key returns the header of a new key with a role.
@@ -280,7 +280,7 @@ func (s *shop) key(role firstcome.Role) []string {
 	s.t.Helper()
 	plain, key, err := auth.NewKey("test", role)
 	stage.Must(s.t, err)
-	stage.Must(s.t, s.ledger.Desk.AddKey(context.Background(), "test", key))
+	stage.Must(s.t, s.ledger.Deployment.AddKey(context.Background(), "test", key))
 	stage.Must(s.t, s.auth.Reload(context.Background()))
 	return []string{"Authorization", "Bearer " + plain}
 }

@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// defaultStreams is the default Config.MaxStreams.
+	// defaultStreams is the default Options.MaxStreams.
 	defaultStreams = 10_000
 	// streamsOfUser is how many streams a user may have per campaign, for a phone and some tabs. Another one ends the oldest.
 	streamsOfUser = 4
-	// followEvery is the default Config.FollowEvery. With 10,000 streams to write to each time, a changed place is sent
+	// followEvery is the default Options.FollowEvery. With 10,000 streams to write to each time, a changed place is sent
 	// within a second.
 	followEvery = 750 * time.Millisecond
 	// heartbeat is the longest silence of a stream. It is below the time-outs of common proxies.

@@ -38,7 +38,7 @@ func TestAStreamEndsWhenItsKeyIsRevoked(t *testing.T) {
 	ending.want("place", "1.2.1", `{`)
 	staying.want("place", "1.2.1", `{`)
 	ending.retry = ""
-	stage.Must(t, s.ledger.Desk.RevokeKey(t.Context(), "test", strings.Split(stolen[1], "_")[1]))
+	stage.Must(t, s.ledger.Deployment.RevokeKey(t.Context(), "test", strings.Split(stolen[1], "_")[1]))
 	stage.Must(t, s.auth.Reload(t.Context())) // as a node does twice a second
 	ending.wantEnd()
 	if ending.retry == "" {
@@ -59,7 +59,7 @@ func TestACrowdThatOpensStreamsLeavesConnectionsToTheKeys(t *testing.T) {
 	const most, crowd = 64, 100 // api.mostOpenings, and more
 	places := &heldPlaces{let: make(chan struct{})}
 	users := auth.NewLimiter(1000, 1000, 1000)
-	s := openAtNoon(t, guarded, func(s *shop, c *api.Config) {
+	s := openAtNoon(t, guarded, func(s *shop, c *api.Options) {
 		places.Gate = s.ledger.Gate
 		c.Places, c.UserLimit = places, users
 	})
@@ -118,7 +118,7 @@ func TestAFifthStreamOfAUserEndsTheFirst(t *testing.T) {
 
 // TestAnAddressHasAShareOfTheStreams if addresses are limited.
 func TestAnAddressHasAShareOfTheStreams(t *testing.T) {
-	s := openAtNoon(t, guarded, func(_ *shop, c *api.Config) {
+	s := openAtNoon(t, guarded, func(_ *shop, c *api.Options) {
 		c.MaxStreams, c.AddressLimit = 96, auth.NewLimiter(1000, 1000, 10)
 		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	})
@@ -214,8 +214,8 @@ func runStreams(t testing.TB, l streamed, every time.Duration) *api.Server {
 	terms := func(context.Context, firstcome.CampaignID, int64) (firstcome.Terms, error) {
 		return stage.Terms(9), nil
 	}
-	s := api.New(api.Config{
-		Ledger: anyCampaign{}, Claims: &issue.Answerer{Coupons: l}, Places: l, Terms: api.NewTermsCache(terms), Auth: auth.New(auth.Config{JWT: check}),
+	s := api.New(api.Options{
+		Ledger: anyCampaign{}, Claims: &issue.Answerer{Coupons: l}, Places: l, Terms: api.NewTermsCache(terms), Auth: auth.New(auth.Options{JWT: check}),
 		Observer: newObserver(), FollowEvery: every,
 	})
 	stage.Run(t, s.Run)

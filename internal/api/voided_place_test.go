@@ -31,7 +31,7 @@ func (p *blindPlaces) LineOf(ctx context.Context, id firstcome.CampaignID) (gate
 // stream that reconnects, by reading the claim, and by the client.
 func TestWhoseCouponWasVoidedIsNotToldThatTheyLeft(t *testing.T) {
 	places := &blindPlaces{}
-	s := openAtNoon(t, func(s *shop, c *api.Config) {
+	s := openAtNoon(t, func(s *shop, c *api.Options) {
 		places.Gate = s.ledger.Gate
 		c.Places, c.FollowEvery = places, 10*time.Millisecond
 	})

@@ -22,7 +22,7 @@ func TestTheAddressLimitCountsBeforeTheBody(t *testing.T) {
 	for name, text := range map[string]string{"in a lane": claimHead, "by net/http": claimChunk} {
 		t.Run(name, func(t *testing.T) {
 			addresses := auth.NewLimiter(0.001, 1, 100)
-			s := open(t, guarded, func(_ *shop, c *api.Config) { c.AddressLimit = addresses })
+			s := open(t, guarded, func(_ *shop, c *api.Options) { c.AddressLimit = addresses })
 			from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 			c, err := from.DialContext(t.Context(), "tcp", strings.TrimPrefix(s.url, "http://"))
 			stage.Must(t, err)

@@ -54,13 +54,13 @@ type Caller struct {
 	Name string
 }
 
-// A KeySource has every API key, also revoked ones. *ledger.Desk implements it.
+// A KeySource has every API key, also revoked ones. *ledger.Deployment implements it.
 type KeySource interface {
 	Keys(ctx context.Context) ([]firstcome.Key, error)
 }
 
-// A Config configures which credentials are good.
-type Config struct {
+// A Options configures which credentials are good.
+type Options struct {
 	Keys KeySource // nil if there are no keys
 	JWT  *JWT      // nil if there are no tokens
 	// Open is development mode: every caller is admin, and Authorization is ignored.
@@ -70,14 +70,14 @@ type Config struct {
 
 // An Authenticator authenticates callers. Its methods may be called from many goroutines.
 type Authenticator struct {
-	config Config
+	config Options
 	keys   atomic.Pointer[map[string]firstcome.Key] // keys that are not revoked, by id
 	// misread reports whether it was logged that the tokens' secret is encoded.
 	misread atomic.Bool
 }
 
 // New returns an Authenticator. It has no keys until Reload or Run has read them.
-func New(c Config) *Authenticator {
+func New(c Options) *Authenticator {
 	c.Log = cmp.Or(c.Log, slog.Default())
 	a := &Authenticator{config: c}
 	a.keys.Store(&map[string]firstcome.Key{})

@@ -59,7 +59,7 @@ func newKey(t *testing.T, role firstcome.Role) (string, firstcome.Key) {
 func TestAKeySaysItsRoleAndName(t *testing.T) {
 	for _, role := range firstcome.Roles() {
 		plain, key := newKey(t, role)
-		a := auth.New(auth.Config{Keys: &keyring{keys: []firstcome.Key{key}}})
+		a := auth.New(auth.Options{Keys: &keyring{keys: []firstcome.Key{key}}})
 		stage.Must(t, a.Reload(t.Context()))
 		got, err := a.Authenticate(request("Bearer " + plain))
 		if err != nil {
@@ -76,7 +76,7 @@ func TestEveryBadCredentialIsRefusedForWhatItsHolderMayKnow(t *testing.T) {
 	other, _ := newKey(t, firstcome.Admin)
 	revokedPlain, revoked := newKey(t, firstcome.Admin)
 	revoked.RevokedAt = time.Now()
-	a := auth.New(auth.Config{Keys: &keyring{keys: []firstcome.Key{key, revoked}}})
+	a := auth.New(auth.Options{Keys: &keyring{keys: []firstcome.Key{key, revoked}}})
 	stage.Must(t, a.Reload(t.Context()))
 	for name, bad := range map[string]struct {
 		headers []string
@@ -119,7 +119,7 @@ func TestARevokedKeyIsRefusedWithinASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		plain, key := newKey(t, firstcome.Service)
 		ring := &keyring{keys: []firstcome.Key{key}}
-		a := auth.New(auth.Config{Keys: ring})
+		a := auth.New(auth.Options{Keys: ring})
 		stop := stage.Run(t, a.Run)
 
 		wait := time.NewTimer(time.Second)
@@ -143,7 +143,7 @@ func TestARevokedKeyIsRefusedWithinASecond(t *testing.T) {
 func TestTheLastKeysStandWhileTheyCannotBeRead(t *testing.T) {
 	plain, key := newKey(t, firstcome.Viewer)
 	ring := &keyring{keys: []firstcome.Key{key}}
-	a := auth.New(auth.Config{Keys: ring})
+	a := auth.New(auth.Options{Keys: ring})
 	stage.Must(t, a.Reload(t.Context()))
 	broken := errors.New("disk on fire")
 	ring.set(broken)
@@ -156,20 +156,20 @@ func TestTheLastKeysStandWhileTheyCannotBeRead(t *testing.T) {
 }
 
 func TestDevelopmentModeMakesEveryCallerAdmin(t *testing.T) {
-	a := auth.New(auth.Config{Open: true})
+	a := auth.New(auth.Options{Open: true})
 	for _, r := range []*http.Request{request(), request("Bearer nonsense")} {
 		got, err := a.Authenticate(r)
 		if want := (auth.Caller{Role: firstcome.Admin, Name: "local"}); err != nil || got != want {
 			t.Errorf("got %+v, %v; want %+v", got, err, want)
 		}
 	}
-	if !a.Open() || auth.New(auth.Config{}).Open() {
+	if !a.Open() || auth.New(auth.Options{}).Open() {
 		t.Error("Open does not say whether it is development mode")
 	}
 }
 
 func TestANodeWithoutKeysAndTokensRefusesAll(t *testing.T) {
-	a := auth.New(auth.Config{Keys: &keyring{}})
+	a := auth.New(auth.Options{Keys: &keyring{}})
 	stage.Must(t, a.Reload(t.Context()))
 	if _, err := a.Authenticate(request()); !errors.Is(err, auth.ErrUnauthorized) {
 		t.Errorf("got %v: revoking the last key must not open the server", err)

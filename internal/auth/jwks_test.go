@@ -209,7 +209,7 @@ func TestTokensKeysChangeWhileTheNodeRuns(t *testing.T) {
 		file := &shelf{text: publicPEM(t, &old.PublicKey)}
 		j, err := auth.NewJWT(auth.JWTConfig{PublicKey: file.text, Again: file.read})
 		stage.Must(t, err)
-		a := auth.New(auth.Config{JWT: j, Log: slog.New(slog.NewTextHandler(&logged, nil))})
+		a := auth.New(auth.Options{JWT: j, Log: slog.New(slog.NewTextHandler(&logged, nil))})
 		stop := stage.Run(t, a.Run)
 		for _, step := range []struct {
 			what     string
@@ -259,7 +259,7 @@ func TestAFileThatHangsKeepsNoRevokedKeyGood(t *testing.T) {
 			return text, nil
 		}})
 		stage.Must(t, err)
-		a := auth.New(auth.Config{JWT: j, Keys: ledger})
+		a := auth.New(auth.Options{JWT: j, Keys: ledger})
 		stop := stage.Run(t, a.Run)
 		time.Sleep(5 * time.Second) // synctest's time
 		if _, err := a.Authenticate(request("Bearer " + plain)); err != nil {

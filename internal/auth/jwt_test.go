@@ -67,7 +67,7 @@ func authenticator(t testing.TB, c auth.JWTConfig) *auth.Authenticator {
 	t.Helper()
 	j, err := auth.NewJWT(c)
 	stage.Must(t, err)
-	return auth.New(auth.Config{JWT: j})
+	return auth.New(auth.Options{JWT: j})
 }
 
 func TestATokenMakesItsUserTheCaller(t *testing.T) {
@@ -310,7 +310,7 @@ func TestAnEncodedSecretThatIsTakenForATextIsLogged(t *testing.T) {
 		j, err := auth.NewJWT(auth.JWTConfig{Secret: []byte(text)})
 		stage.Must(t, err)
 		var log bytes.Buffer
-		a := auth.New(auth.Config{JWT: j, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		a := auth.New(auth.Options{JWT: j, Log: slog.New(slog.NewTextHandler(&log, nil))})
 		for _, key := range [][]byte{other, secret, secret} {
 			if _, err := a.Authenticate(request("Bearer " + sign(t, jwt.SigningMethodHS256, key, good(nil), nil))); err == nil {
 				t.Error("it is good")

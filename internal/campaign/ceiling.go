@@ -13,7 +13,7 @@ const (
 // ledger's highest number, it allows as many numbers as there is stock left, and at most the backlog. The
 // ceiling never falls. A voided coupon returns stock, so each change grants again. The ceiling bounds the
 // numbers that a gate may have assigned, even if the gate is lost.
-func (r *Rows) Grant(s *Stock) int64 {
+func (r *Store) Grant(s *Row) int64 {
 	if !r.Remote() {
 		return 0
 	}

@@ -11,7 +11,7 @@ import (
 
 // AddChange adds the next numbered change to a campaign, and writes the ceiling and the quarantine of s. In s, the caller has
 // already raised a quantity that the change raises. With a remote gate, the change is then pending.
-func (r *Rows) AddChange(t *sqldb.Tx, s Stock, kind firstcome.ChangeKind, payload string) (firstcome.Change, error) {
+func (r *Store) AddChange(t *sqldb.Tx, s Row, kind firstcome.ChangeKind, payload string) (firstcome.Change, error) {
 	made := firstcome.Change{Campaign: s.ID, Version: s.Version + 1, Kind: kind, At: r.DecidesAt(s)}
 	if err := InsertChange(t, s.ID, made.Version, kind, payload, made.At); err != nil {
 		return made, err
@@ -25,7 +25,7 @@ func (r *Rows) AddChange(t *sqldb.Tx, s Stock, kind firstcome.ChangeKind, payloa
 
 // AppliedAt returns the last change that the gate has when the ledger adds change v. This is v if the ledger is the gate, and otherwise
 // the change before v.
-func (r *Rows) AppliedAt(v int64) int64 {
+func (r *Store) AppliedAt(v int64) int64 {
 	if r.Remote() {
 		return v - 1
 	}
@@ -46,7 +46,7 @@ func InsertChange(t *sqldb.Tx, id firstcome.CampaignID, version int64, kind firs
 }
 
 // ConcludeChange makes proposed terms effective, or notes that they were refused.
-func ConcludeChange(t *sqldb.Tx, s Stock, version int64, refused bool) error {
+func ConcludeChange(t *sqldb.Tx, s Row, version int64, refused bool) error {
 	var kind firstcome.ChangeKind
 	var payload string
 	err := t.Row(`SELECT kind, payload FROM changes WHERE campaign_id = ? AND version = ?`, string(s.ID), version).Scan(&kind, &payload)

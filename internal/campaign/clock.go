@@ -4,10 +4,10 @@ import "time"
 
 // DecidesAt returns the gate's time for a campaign, in whole microseconds. This is the clock's time, or the campaign's latest decision
 // time if that is later.
-func (r *Rows) DecidesAt(s Stock) time.Time { return s.At(r.ClockOf(s)) }
+func (r *Store) DecidesAt(s Row) time.Time { return s.At(r.ClockOf(s)) }
 
 // At returns the gate's time for a campaign when the clock shows the given time.
-func (s *Stock) At(clock time.Time) time.Time {
+func (s *Row) At(clock time.Time) time.Time {
 	if clock.After(s.DecidedAt) {
 		return clock
 	}
@@ -15,7 +15,7 @@ func (s *Stock) At(clock time.Time) time.Time {
 }
 
 // ClockOf returns the clock's time that was read with a campaign's row. If none was read, it reads the clock now.
-func (r *Rows) ClockOf(s Stock) time.Time {
+func (r *Store) ClockOf(s Row) time.Time {
 	if s.Clock.IsZero() {
 		return r.DB.Clock().UTC().Truncate(time.Microsecond)
 	}

@@ -59,7 +59,7 @@ func OnlyCoupon(rows *sql.Rows, err error) (firstcome.Coupon, error) {
 }
 
 // CouponOf returns the coupon in force that a user holds in a campaign, or ErrNoCoupon.
-func (r *Rows) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
+func (r *Store) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
 	rows, err := r.DB.Conclude.QueryContext(ctx, r.queries.couponOf, user, id)
 	if err != nil {
 		return firstcome.Coupon{}, fmt.Errorf("read a coupon of %s: %w", id, err)
@@ -102,7 +102,7 @@ func StoredCouponOf(c firstcome.Coupon, epoch int64) StoredCoupon {
 }
 
 // CouponsAt returns the coupons that have these numbers, in number order. It skips numbers without a coupon.
-func (r *Rows) CouponsAt(ctx context.Context, id firstcome.CampaignID, numbers []int64) (found []firstcome.Coupon, err error) {
+func (r *Store) CouponsAt(ctx context.Context, id firstcome.CampaignID, numbers []int64) (found []firstcome.Coupon, err error) {
 	slices.Sort(numbers)
 	err = sqldb.InChunks(slices.Compact(numbers), func(numbers []int64) error {
 		args := []any{string(id)}

@@ -122,7 +122,7 @@ func addFacts(t *sqldb.Tx, id firstcome.CampaignID, r run) error {
 
 // AddVoidFact writes the fact that a number was voided. Before it, AddVoidFact writes the run of coupons issued
 // since the last void, if that run is not written yet.
-func AddVoidFact(t *sqldb.Tx, s Stock, number int64) error {
+func AddVoidFact(t *sqldb.Tx, s Row, number int64) error {
 	HasFacts(t, s.ID)
 	var last int64 // the last position of any run
 	err := t.Row(`SELECT position + count - 1 FROM facts WHERE campaign_id = ? ORDER BY position DESC LIMIT 1`, s.ID).Scan(&last)

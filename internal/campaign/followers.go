@@ -33,7 +33,7 @@ func Interrupt(t *sqldb.Tx, follower, set string) error {
 // StopFollowers marks the cursors of all followers as ahead for a campaign, because their targets may have facts that the ledger has
 // lost. It also ends their leases, because a node with a lease may still note a position that this ledger never reached. It returns
 // the followers, and the position from which a replay covers what any of them lacks.
-func StopFollowers(t *sqldb.Tx, s Stock) (from int64, followers []string, err error) {
+func StopFollowers(t *sqldb.Tx, s Row) (from int64, followers []string, err error) {
 	rows, err := t.Query(`SELECT name FROM followers ORDER BY name`)
 	if followers, err = sqldb.AllRows(rows, err, sqldb.One[string]); err != nil {
 		return 0, nil, err

@@ -7,8 +7,8 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// Follows returns an error if this node's topic must not replace the topic that the gate had.
-func (r *Rows) Follows(was string) error {
+// CheckNewTopic returns an error if this node's topic must not replace the topic that the gate had.
+func (r *Store) CheckNewTopic(was string) error {
 	if was != "" && was != r.Journal && !r.abandons {
 		return anotherJournal(was)
 	}
@@ -20,9 +20,9 @@ func anotherJournal(topic string) error {
 		firstcome.ErrGateMismatch, topic)
 }
 
-// Passes returns an error if coupons of a campaign may be in a topic that is not this node's. A rebuild without that topic would lose
+// CheckTopics returns an error if coupons of a campaign may be in a topic that is not this node's. A rebuild without that topic would lose
 // these coupons.
-func (r *Rows) Passes(t *sqldb.Tx, id firstcome.CampaignID) error {
+func (r *Store) CheckTopics(t *sqldb.Tx, id firstcome.CampaignID) error {
 	rows, err := t.Query(`SELECT topic FROM journals WHERE gate = ? OR gate = (SELECT gate FROM campaigns WHERE id = ?)`, r.Gate, string(id))
 	return sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
 		topic, err := sqldb.One[string](take)

@@ -10,17 +10,17 @@ import (
 )
 
 // Lined reports whether the campaign has a line: it has a pace, or users still wait.
-func (s *Stock) Lined() bool { return s.Pace != nil || s.Line.Waiting > 0 }
+func (s *Row) Lined() bool { return s.Pace != nil || s.Line.Waiting > 0 }
 
 // IsServed reports whether the line is served at now: the campaign has opened and is not paused.
-func (s *Stock) IsServed(now time.Time) bool {
+func (s *Row) IsServed(now time.Time) bool {
 	return firstcome.Decide(s.Seen(), now, -1, false, false) == firstcome.Waiting
 }
 
 // SendsAway returns Closed or SoldOut if the line's generation is over at now: all users in line get this outcome. It returns 0 if
 // they continue to wait, or if the generation never had a ticket. A generation is over also if all of its tickets have ended, for
 // example because its last user got the last coupon.
-func (s *Stock) SendsAway(now time.Time) firstcome.Outcome {
+func (s *Row) SendsAway(now time.Time) firstcome.Outcome {
 	if s.Line.LastTicket == 0 {
 		return 0
 	}
@@ -32,7 +32,7 @@ func (s *Stock) SendsAway(now time.Time) firstcome.Outcome {
 }
 
 // EndedAt returns when a generation ended that is over at now. If the campaign's window closed, that is when it closed.
-func (s *Stock) EndedAt(why firstcome.Outcome, now time.Time) time.Time {
+func (s *Row) EndedAt(why firstcome.Outcome, now time.Time) time.Time {
 	if why == firstcome.Closed {
 		return s.Seen().Since(why)
 	}
@@ -43,9 +43,9 @@ func (s *Stock) EndedAt(why firstcome.Outcome, now time.Time) time.Time {
 // change. It is over before the change if the window passed and no call has ended the generation yet. If this
 // node's remote gate decides the campaign, that gate ends the line itself. If another Redis is the campaign's gate, the ledger ends the line, but only
 // of a closed campaign.
-func (r *Rows) ChangeLine(t *sqldb.Tx, from, to Stock, now time.Time) error {
+func (r *Store) ChangeLine(t *sqldb.Tx, from, to Row, now time.Time) error {
 	if to.Line = from.Line; r.Remote() {
-		if errors.Is(from.Away, gate.ErrLost) {
+		if errors.Is(from.Away, gate.ErrGone) {
 			return LoseLine(t, &to, now)
 		}
 		return nil
@@ -67,7 +67,7 @@ func (r *Rows) ChangeLine(t *sqldb.Tx, from, to Stock, now time.Time) error {
 }
 
 // beginLine writes the line that follows s.line, which has ended.
-func beginLine(t *sqldb.Tx, s *Stock) error { return SetLine(t, s.ID, s.Line.Next()) }
+func beginLine(t *sqldb.Tx, s *Row) error { return SetLine(t, s.ID, s.Line.Next()) }
 
 // SetLine writes the counters of a campaign's line, but not its pace's bucket.
 func SetLine(t *sqldb.Tx, id firstcome.CampaignID, l firstcome.Line) error {

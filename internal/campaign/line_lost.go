@@ -13,7 +13,7 @@ const ReasonLost = "lost"
 
 // LoseLine ends the line of a closed campaign whose gate has lost it, in a transaction: see ledger.Recorder.LoseLine. The ledger may
 // have no ticket of the line: it only knows the counters that the gate last reported.
-func LoseLine(t *sqldb.Tx, s *Stock, now time.Time) error {
+func LoseLine(t *sqldb.Tx, s *Row, now time.Time) error {
 	if !s.Closed {
 		return nil
 	}
@@ -36,7 +36,7 @@ func LoseLine(t *sqldb.Tx, s *Stock, now time.Time) error {
 
 // MayBeLined reports whether users may be in line, even if the ledger knows of no ticket. It checks also the pace of earlier terms,
 // because users stay in line when the pace is removed.
-func MayBeLined(t *sqldb.Tx, s *Stock) (is bool, err error) {
+func MayBeLined(t *sqldb.Tx, s *Row) (is bool, err error) {
 	if s.Pace != nil || s.Line.LastTicket > 0 {
 		return true, nil
 	}

@@ -31,7 +31,7 @@ type quarantined struct {
 // recallQuarantine updates the quarantine of a row that was just read, by the clock that was just read. An end
 // later than that of a quarantine that begins now means that the clock went back: then the quarantine begins
 // now. A quarantine that is over is removed, so that it does not return if the clock goes back.
-func (s *Stock) recallQuarantine() {
+func (s *Row) recallQuarantine() {
 	if latest := s.Clock.Add(quarantineFor); s.Quarantined.Until.After(latest) {
 		s.Quarantined.Until, s.QuarantineMoved = latest, true
 	}
@@ -42,23 +42,23 @@ func (s *Stock) recallQuarantine() {
 }
 
 // IsQuarantined reports whether a quarantine is in force.
-func (s *Stock) IsQuarantined() bool { return s.Clock.Before(s.Quarantined.Until) }
+func (s *Row) IsQuarantined() bool { return s.Clock.Before(s.Quarantined.Until) }
 
 // quarantine begins a quarantine, unless one is in force. The caller has not changed s yet. No lease is granted
 // during a quarantine, so later returns do not extend it. Otherwise repeated changes could hold stock forever.
-func (s *Stock) quarantine() {
+func (s *Row) quarantine() {
 	if !s.IsQuarantined() {
 		s.Quarantined.Until, s.Quarantined.SoldOut = s.Clock.Add(quarantineFor), s.isSoldOut()
 	}
 }
 
 // isSoldOut reports whether claims in an open window get sold_out, if nothing is quarantined.
-func (s *Stock) isSoldOut() bool { return s.InForce >= s.Quantity && (s.Pace == nil || !s.Waitlist) }
+func (s *Row) isSoldOut() bool { return s.InForce >= s.Quantity && (s.Pace == nil || !s.Waitlist) }
 
 // Seen returns the campaign as claims see it now, except that the quarantined coupons are not subtracted. A
 // window that was widened keeps its old bounds. There is no waitlist if claims got sold_out when the quarantine
 // began. A campaign whose pace was removed keeps a line while users wait in it.
-func (s *Stock) Seen() firstcome.Campaign {
+func (s *Row) Seen() firstcome.Campaign {
 	c, was := s.Campaign, s.Quarantined
 	if was.opensAt.After(c.OpensAt) {
 		c.OpensAt = was.opensAt
@@ -74,7 +74,7 @@ func (s *Stock) Seen() firstcome.Campaign {
 }
 
 // QuarantineVoided quarantines the stock of one voided coupon, if nodes share the ledger.
-func (s *Stock) QuarantineVoided() {
+func (s *Row) QuarantineVoided() {
 	if !s.Clock.IsZero() {
 		s.quarantine()
 		s.Quarantined.Coupons++
@@ -84,7 +84,7 @@ func (s *Stock) QuarantineVoided() {
 // QuarantineReturned quarantines what new terms give back at now, if nodes share the ledger. These are the
 // coupons that a higher quantity adds, a waitlist if claims got sold_out, and a window that opens earlier or
 // again. Nodes may also repeat not_open and closed under a lease. A lower quantity takes quarantined coupons first.
-func (s *Stock) QuarantineReturned(terms firstcome.Terms, now time.Time) {
+func (s *Row) QuarantineReturned(terms firstcome.Terms, now time.Time) {
 	if s.Clock.IsZero() {
 		return
 	}

@@ -39,10 +39,10 @@ var queriesPostgreSQL = queries{
 }
 
 // HeldQuery returns the query for the coupon in force of a user (first argument) in a campaign (second argument).
-func (r *Rows) HeldQuery() string { return r.queries.couponOf }
+func (r *Store) HeldQuery() string { return r.queries.couponOf }
 
 // HolderColumn returns the first column of the index of coupons for P3.
-func (r *Rows) HolderColumn() string { return r.queries.holder }
+func (r *Store) HolderColumn() string { return r.queries.holder }
 
 // byDialect has the queries of each dialect.
 var byDialect = map[*sqldb.Dialect]*queries{&sqldb.SQLite: &queriesSQLite, &sqldb.MySQL: &queriesMySQL, &sqldb.PostgreSQL: &queriesPostgreSQL}

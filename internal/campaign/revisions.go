@@ -13,13 +13,13 @@ const MayBeInLine = `c.retired_at IS NULL AND (c.pace IS NOT NULL OR c.waiting >
 
 // AtGate returns the campaigns of this node's gate and secret that meet a condition, in the order of their ids. It leaves out
 // campaigns that were deleted from the gate.
-func (r *Rows) AtGate(ctx context.Context, condition string, args ...any) ([]gate.Revision, error) {
+func (r *Store) AtGate(ctx context.Context, condition string, args ...any) ([]gate.Revision, error) {
 	now := r.DB.Wall().UnixMicro()
 	rows, err := r.DB.Conclude.QueryContext(ctx, atGateQuery(condition), append([]any{now, now, r.Gate, r.Fingerprint}, args...)...)
 	return sqldb.AllRows(rows, err, func(take sqldb.Scan) (v gate.Revision, err error) {
 		var createdAt int64
 		err = take(&v.Campaign, &v.Version, &v.Applied, &v.Epoch, &createdAt, &v.Drained, &v.Rebuilding, &v.Creating, &v.Reconciling, &v.Open)
-		v.Marker = r.Marker(time.UnixMicro(createdAt), r.Fingerprint)
+		v.CampaignUID = r.CampaignUID(time.UnixMicro(createdAt), r.Fingerprint)
 		return v, err
 	})
 }

@@ -43,7 +43,7 @@ func Holders(t *sqldb.Tx, all []Claimants) (map[firstcome.CampaignID]map[firstco
 			holders[c.Campaign] = make(map[firstcome.UserID]*firstcome.Coupon, len(c.Users))
 		}
 	}
-	return holders, memoryOf(t).queries.look(t, all, func(c firstcome.Coupon) error {
+	return holders, cacheOf(t).queries.look(t, all, func(c firstcome.Coupon) error {
 		holders[c.Campaign][c.User] = &c
 		return nil
 	})
@@ -69,7 +69,7 @@ func lookSQLite(t *sqldb.Tx, all []Claimants, each func(firstcome.Coupon) error)
 }
 
 // WriteCoupons inserts coupons. They are grouped by campaign, and in number order.
-func WriteCoupons(t *sqldb.Tx, coupons []Placed) error { return memoryOf(t).queries.insert(t, coupons) }
+func WriteCoupons(t *sqldb.Tx, coupons []Placed) error { return cacheOf(t).queries.insert(t, coupons) }
 
 // Claimants are users of one campaign whose coupons are looked up.
 type Claimants struct {
@@ -127,9 +127,9 @@ func insertSQLite(t *sqldb.Tx, coupons []Placed) error {
 // updateSQLite implements queries.update. It raises the counters and does not set them. So the schema checks P1
 // against the file, even if this process remembers wrong counters.
 func updateSQLite(t *sqldb.Tx) error {
-	args := make([]any, 0, 7*len(memoryOf(t).changed))
-	for id, was := range memoryOf(t).changed {
-		s := Remembered(t, id)
+	args := make([]any, 0, 7*len(cacheOf(t).changed))
+	for id, was := range cacheOf(t).changed {
+		s := CachedRow(t, id)
 		if s.Line != was.line {
 			if err := updateLine(t, &s, was.line); err != nil {
 				return err
@@ -137,7 +137,7 @@ func updateSQLite(t *sqldb.Tx) error {
 		}
 		args = append(args, s.LastNumber-was.lastNumber, s.DecidedAt.UnixMicro(), string(id), s.Version, was.lastNumber, sqldb.Micros(s.OpenedAt), sqldb.Micros(s.SoldOutAt))
 	}
-	return sqldb.InWidths(len(memoryOf(t).changed), func(from, width int) error {
+	return sqldb.InWidths(len(cacheOf(t).changed), func(from, width int) error {
 		raised, err := t.Change(updateStocks[width], args[7*from:7*(from+width)]...)
 		if err == nil && raised != int64(width) {
 			err = sqldb.ErrRowMoved
@@ -148,7 +148,7 @@ func updateSQLite(t *sqldb.Tx) error {
 
 // updateLine writes a campaign's line. It finds the row only if the line has not changed since the claims were
 // decided: see sqldb.ErrRowMoved.
-func updateLine(t *sqldb.Tx, s *Stock, was firstcome.Line) error {
+func updateLine(t *sqldb.Tx, s *Row, was firstcome.Line) error {
 	moved, err := t.Change(`UPDATE OR ROLLBACK campaigns SET generation = ?, last_ticket = ?, served_through = ?, served = ?, waiting = ?, due_at = ?
 		WHERE id = ? AND generation = ? AND last_ticket = ? AND waiting = ?`,
 		s.Line.Generation, s.Line.LastTicket, s.Line.ServedThrough, s.Line.Served, s.Line.Waiting, sqldb.Micros(s.Line.Due),

@@ -26,8 +26,8 @@ func lookInChunks(t *sqldb.Tx, all []Claimants, each func(firstcome.Coupon) erro
 // updateEach implements queries.update with a statement for each campaign, because most transactions on a server
 // have one campaign. It writes a line only if the line has changed.
 func updateEach(t *sqldb.Tx) error {
-	for id, was := range memoryOf(t).changed {
-		s := Remembered(t, id)
+	for id, was := range cacheOf(t).changed {
+		s := CachedRow(t, id)
 		line, args := "", append(make([]any, 0, 20), // room for all arguments, including those of a line
 			s.InForce, s.Issued, s.LastNumber, s.Position, s.DecidedAt.UnixMicro(), sqldb.Micros(s.OpenedAt), sqldb.Micros(s.SoldOutAt),
 			s.Quarantined.Coupons, s.Quarantined.Until.UnixMicro(), sqldb.Micros(s.Quarantined.opensAt), sqldb.Micros(s.Quarantined.closesAt), s.Quarantined.SoldOut)

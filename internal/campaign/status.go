@@ -13,7 +13,7 @@ import (
 )
 
 // ErrNotRetired means that the ledger cannot answer for the campaign, because only its gate can.
-var ErrNotRetired = fmt.Errorf("%w: it is not retired", gate.ErrLost)
+var ErrNotRetired = fmt.Errorf("%w: it is not retired", gate.ErrGone)
 
 // A Status is a campaign with its counters, from one snapshot.
 type Status struct {
@@ -25,14 +25,14 @@ type Status struct {
 	Now      time.Time // the gate's time
 	Line     firstcome.Line
 
-	Gate       string // the name of the gate that decides
-	Secret     string // fingerprint of the code secret
-	Applied    int64  // version of the last change that the gate has. Less than Version while a change is pending
-	Epoch      int64  // of the gate
-	Drained    int64  // see record.Drained.Through; 0 if the ledger decides
-	LastNumber int64  // the highest number that the ledger has
-	Marker     string // see firstcome.Change
-	Rebuilding bool   // a rebuild of the gate is in progress
+	Gate        string // the name of the gate that decides
+	Secret      string // fingerprint of the code secret
+	Applied     int64  // version of the last change that the gate has. Less than Version while a change is pending
+	Epoch       int64  // of the gate
+	Drained     int64  // see record.Result.Through; 0 if the ledger decides
+	LastNumber  int64  // the highest number that the ledger has
+	CampaignUID string // see firstcome.Change
+	Rebuilding  bool   // a rebuild of the gate is in progress
 	// RetiredAt is when the ledger began to answer instead of the gate. Zero if the campaign is not retired.
 	RetiredAt time.Time
 	// Unreadable is why the terms cannot be read, or nil. If it is set, Terms holds the columns of the campaign's
@@ -65,7 +65,7 @@ func statusQuery(d *sqldb.Dialect) string {
 }
 
 // Campaign implements ledger.Reads.Campaign.
-func (r *Rows) Campaign(ctx context.Context, id firstcome.CampaignID) (Status, error) {
+func (r *Store) Campaign(ctx context.Context, id firstcome.CampaignID) (Status, error) {
 	s, err := r.Status(ctx, id)
 	if err == nil {
 		err = s.Unreadable
@@ -77,7 +77,7 @@ func (r *Rows) Campaign(ctx context.Context, id firstcome.CampaignID) (Status, e
 }
 
 // Status is like Campaign, but also returns a campaign whose terms cannot be read.
-func (r *Rows) Status(ctx context.Context, id firstcome.CampaignID) (Status, error) {
+func (r *Store) Status(ctx context.Context, id firstcome.CampaignID) (Status, error) {
 	all, err := r.Statuses(ctx, r.DB.Conclude, `WHERE c.id = ?`, id)
 	if err == nil && len(all) == 0 {
 		err = firstcome.ErrNoCampaign
@@ -90,13 +90,13 @@ func (r *Rows) Status(ctx context.Context, id firstcome.CampaignID) (Status, err
 
 // Statuses returns the campaigns that a query selects. what is its end, from WHERE on, in which c is the campaign, and t the change
 // that has its terms. It includes campaigns whose terms cannot be read: see Status.Unreadable.
-func (r *Rows) Statuses(ctx context.Context, from *sqldb.Pool, what string, args ...any) ([]Status, error) {
+func (r *Store) Statuses(ctx context.Context, from *sqldb.Pool, what string, args ...any) ([]Status, error) {
 	rows, err := from.QueryContext(ctx, statusQuery(r.DB.Dialect)+what, args...)
 	return sqldb.AllRows(rows, err, r.scanStatus)
 }
 
-func (r *Rows) scanStatus(take sqldb.Scan) (s Status, err error) {
-	var seen Stock
+func (r *Store) scanStatus(take sqldb.Scan) (s Status, err error) {
+	var seen Row
 	var payload sql.NullString
 	err = take(&s.ID, &s.Paused, &s.Closed, &s.Version, &s.InForce, &s.Issued, &s.Position, sqldb.Time(&seen.DecidedAt), sqldb.Time(&s.CreatedAt),
 		&s.Gate, &s.Secret, &s.Applied, &s.Epoch, &s.Drained, &s.LastNumber, sqldb.Time(&s.RetiredAt),
@@ -111,7 +111,7 @@ func (r *Rows) scanStatus(take sqldb.Scan) (s Status, err error) {
 	} else {
 		s.Unreadable = err
 	}
-	s.Recorded, s.Marker = s.Issued, r.Marker(s.CreatedAt, s.Secret)
+	s.Recorded, s.CampaignUID = s.Issued, r.CampaignUID(s.CreatedAt, s.Secret)
 	if r.DB.Clock != nil {
 		seen.Clock = time.Time{}
 	}

@@ -24,7 +24,7 @@ func PutTerms(t *sqldb.Tx, id firstcome.CampaignID, terms firstcome.Terms, versi
 
 // SoldOutAt returns when a campaign in the state s first has no stock left, if it gets new terms at now. It
 // returns the zero time for a remote gate, because the ledger does not know.
-func (r *Rows) SoldOutAt(s Stock, terms firstcome.Terms, now time.Time) time.Time {
+func (r *Store) SoldOutAt(s Row, terms firstcome.Terms, now time.Time) time.Time {
 	if r.Remote() {
 		return time.Time{}
 	}
@@ -39,7 +39,7 @@ func PayloadOf(t *sqldb.Tx, id firstcome.CampaignID, version int64) (payload str
 }
 
 // Terms implements ledger.Reads.Terms.
-func (r *Rows) Terms(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error) {
+func (r *Store) Terms(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error) {
 	var payload string
 	err := r.DB.Conclude.QueryRowContext(ctx, `SELECT payload FROM changes
 		WHERE campaign_id = ? AND version <= ? AND kind IN ('terms', 'reconcile') AND NOT refused ORDER BY version DESC LIMIT 1`, id, version).Scan(&payload)

@@ -125,15 +125,15 @@ func (c *steerHandlers) switchTo(v *view) error {
 	if err != nil {
 		return err
 	}
-	to := ledger.Switch(v.form.Get("to"))
-	done, ok := map[ledger.Switch]string{ledger.Pause: "paused", ledger.Resume: "resumed", ledger.Close: "closed"}[to]
+	to := firstcome.ChangeKind(v.form.Get("to"))
+	done, ok := map[firstcome.ChangeKind]string{firstcome.ChangePause: "paused", firstcome.ChangeResume: "resumed", firstcome.ChangeClose: "closed"}[to]
 	if !ok {
 		return errLost
 	}
-	if to == ledger.Close && version == s.Version && !v.typed(&s) {
+	if to == firstcome.ChangeClose && version == s.Version && !v.typed(&s) {
 		return c.render(v, http.StatusUnprocessableEntity, &asked{Do: "close"}, "typed", v.notTyped())
 	}
-	if _, err := c.Operator.Switch(v.r.Context(), v.who.Actor, s.ID, version, to); err != nil {
+	if _, err := c.Operator.ChangeState(v.r.Context(), v.who.Actor, s.ID, version, to); err != nil {
 		return err
 	}
 	return v.doneAt(s.ID, done)

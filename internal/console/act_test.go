@@ -284,7 +284,7 @@ func TestClosingSaysFromWhichState(t *testing.T) {
 	h.campaign("gone", 1)
 	h.claim("gone", "mina")
 	h.campaign("held", 1)
-	stage.Must(t, stage.Err(h.config.Operator.Switch(t.Context(), "a test", "held", 0, ledger.Pause)))
+	stage.Must(t, stage.Err(h.config.Operator.ChangeState(t.Context(), "a test", "held", 0, firstcome.ChangePause)))
 	b := h.browser()
 	for id, state := range map[string]string{"open": "open", "gone": "sold out", "held": "paused"} {
 		version := b.get("/console/campaigns/" + id + "/steer").version()
@@ -301,7 +301,7 @@ func TestAClosedCampaignIsSaidToStayClosed(t *testing.T) {
 	b := h.browser()
 	for _, closed := range []bool{false, true} {
 		if closed {
-			stage.Must(t, stage.Err(h.config.Operator.Switch(t.Context(), "a test", "spring", 0, ledger.Close)))
+			stage.Must(t, stage.Err(h.config.Operator.ChangeState(t.Context(), "a test", "spring", 0, firstcome.ChangeClose)))
 		}
 		for path, said := range map[string]string{"steer": "A closed campaign stays closed.", "terms": "The terms of a closed campaign stay."} {
 			got := b.get("/console/campaigns/spring/" + path)

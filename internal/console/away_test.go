@@ -52,7 +52,7 @@ func (l *lostLedger) List(ctx context.Context, f ledger.Listing) ([]ledger.Statu
 
 // lostNodes are the nodes table of a lostLedger.
 type lostNodes struct {
-	*ledger.Desk
+	*ledger.Deployment
 	of *lostLedger
 }
 
@@ -60,7 +60,7 @@ func (n lostNodes) Nodes(ctx context.Context) ([]ledger.NodeRow, error) {
 	if n.of.away.Load() {
 		return nil, errAway
 	}
-	return n.Desk.Nodes(ctx)
+	return n.Deployment.Nodes(ctx)
 }
 
 func (l *lostLedger) DeadLetters(ctx context.Context, p ledger.Letters) ([]ledger.DeadLetter, error) {
@@ -174,15 +174,15 @@ var errings = []erring{
 	{firstcome.ErrCampaignExists, 409, "This cannot be done now", "a campaign with this id exists", ""},
 	{operate.ErrNoRemoteGate, 409, "This cannot be done now", "there is no gate to rebuild", ""},
 	{gate.ErrRetired, 409, "This cannot be done now", "its gate has forgotten it", ""},
-	{&recovery.NoRoomError{Missing: 1_500 << 20}, 503, "Redis lacks memory", "about 1,500 MiB more", ""},
+	{&recovery.NoRoomError{Bytes: 1_500 << 20}, 503, "Redis lacks memory", "about 1,500 MiB more", ""},
 	{recovery.ErrSuperseded, 503, "The gate is being rebuilt", "Nothing was changed.", ""},
 	{fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, record.ErrRebuilding), 503, "The gate is being rebuilt", "Nothing was changed.", "not verified"},
 	{fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, gate.ErrUnverified), 503, "The gate is not verified yet", "Nothing was changed.", ""},
-	{gate.ErrLost, 503, "The gate has lost this campaign", "Nothing was changed.", ""},
+	{gate.ErrGone, 503, "The gate has lost this campaign", "Nothing was changed.", ""},
 	{&gate.LedgerRolledBackError{Campaign: "spring"}, 503, "The ledger is older than the gate", "Nothing was changed.", "Try again"},
 	{&gate.StaleEpochError{Campaign: "spring"}, 503, "The gate is older than the ledger", "Nothing was changed.", "Try again"},
 	{firstcome.ErrLineLogAway, 503, "Kafka, which has the copies of the lines, does not answer", "Nothing was changed.", ""},
-	{firstcome.ErrLineLogLost, 503, "Kafka lacks records of the line", "firstcome gate rebuild ID --without-line-log", "Try again"},
+	{firstcome.ErrLineLogGone, 503, "Kafka lacks records of the line", "firstcome gate rebuild ID --without-line-log", "Try again"},
 	{firstcome.ErrStale, 412, "The campaign has changed", "Nothing was changed.", ""},
 	{firstcome.ErrNoCampaign, 404, "Not found", "Check the address.", ""},
 	{firstcome.ErrNoCoupon, 404, "Not found", "Check the address.", ""},
@@ -201,7 +201,7 @@ func TestEachErrorHasWords(t *testing.T) {
 	var failed *failing
 	b := openFar(t, func(h *house) {
 		failed = &failing{Reads: h.ledger.Reads}
-		h.config.Ledger, h.config.Desk = failed, failingDesk{h.ledger.Desk, failed}
+		h.config.Ledger, h.config.Deployment = failed, failingDesk{h.ledger.Deployment, failed}
 	}).browser()
 	const unread, undone = "This is not known now", "It is not known whether the change was made"
 	key := url.Values{"name": {"shop"}, "role": {"viewer"}}
@@ -249,7 +249,7 @@ func (f *failing) fails() error {
 
 // A failingDesk returns the error of a failing ledger for new keys.
 type failingDesk struct {
-	*ledger.Desk
+	*ledger.Deployment
 	of *failing
 }
 

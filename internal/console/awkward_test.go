@@ -46,7 +46,7 @@ func openAwkward(t *testing.T) *house {
 		_, key, err := auth.NewKey(strings.ToValidUTF8(name[:100], ""), firstcome.Viewer)
 		stage.Must(t, err)
 		key.CreatedAt = at
-		stage.Must(t, h.ledger.Desk.AddKey(t.Context(), longest, key))
+		stage.Must(t, h.ledger.Deployment.AddKey(t.Context(), longest, key))
 	}
 	return h
 }

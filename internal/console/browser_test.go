@@ -14,7 +14,6 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
-	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/browser"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -194,7 +193,7 @@ func TestInTheBrowserAPageThatIsOpenWhenItsSessionEndsLeadsToTheLogin(t *testing
 		p.Await(says)
 		tabs[path] = p
 	}
-	stage.Must(t, h.ledger.Desk.RevokeKey(t.Context(), "a test", key.ID))
+	stage.Must(t, h.ledger.Deployment.RevokeKey(t.Context(), "a test", key.ID))
 	stage.Must(t, h.auth.Reload(t.Context()))
 	for path, p := range tabs {
 		p.Await("Log in with your API key.")
@@ -369,7 +368,7 @@ func TestInTheBrowserTheReportPrints(t *testing.T) {
 		d.counter.Claimed(d.id, firstcome.SoldOut, time.Millisecond)
 	}
 	d.passes(time.Hour)
-	d.turns(ledger.Close)
+	d.turns(firstcome.ChangeClose)
 	d.browser().post("/console/campaigns/winter/proof", url.Values{})
 	d.browser().await("/console/campaigns/winter/proof", "Verify again")
 	b := browser.Open(t)

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -79,7 +78,7 @@ func TestCampaignsAreListedOpenAndNextFirstAndFound(t *testing.T) {
 	h := openHouse(t)
 	for n := range 60 {
 		h.campaign(fmt.Sprintf("old-%02d", n), 1)
-		stage.Must(t, stage.Err(h.config.Operator.Switch(t.Context(), "a test", firstcome.CampaignID(fmt.Sprintf("old-%02d", n)), 0, ledger.Close)))
+		stage.Must(t, stage.Err(h.config.Operator.ChangeState(t.Context(), "a test", firstcome.CampaignID(fmt.Sprintf("old-%02d", n)), 0, firstcome.ChangeClose)))
 	}
 	id := h.campaign("gone", 1)
 	h.claim(id, "a")

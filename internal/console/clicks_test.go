@@ -200,7 +200,7 @@ func (c *clicker) cloneCampaign() {
 
 func (c *clicker) rebuild() {
 	for _, page := range []string{"/recording", "/health"} {
-		c.mender.breaks("proved", gate.ErrLost)
+		c.mender.breaks("proved", gate.ErrGone)
 		p := c.at(page)
 		p.Press("[data-stopped=lost] button")
 		p.Await("Rebuild the gate?")
@@ -214,8 +214,8 @@ func (c *clicker) rebuild() {
 }
 
 func (c *clicker) rebuildSeveral() {
-	c.mender.breaks("proved", gate.ErrLost)
-	c.mender.breaks("voids", gate.ErrLost)
+	c.mender.breaks("proved", gate.ErrGone)
+	c.mender.breaks("voids", gate.ErrGone)
 	p := c.at("/recording")
 	p.Press("[data-stopped=lost] button")
 	p.Await("Rebuild these gates? (2)")
@@ -435,7 +435,7 @@ func (c *clicker) makeKey() {
 // keyOf returns the key with a name.
 func (c *clicker) keyOf(name string) firstcome.Key {
 	c.t.Helper()
-	keys, err := c.ledger.Desk.Keys(c.t.Context())
+	keys, err := c.ledger.Deployment.Keys(c.t.Context())
 	stage.Must(c.t, err)
 	n := slices.IndexFunc(keys, func(k firstcome.Key) bool { return k.Name == name })
 	if n < 0 {

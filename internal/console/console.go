@@ -35,10 +35,10 @@ import (
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
-// Config configures a Console.
-type Config struct {
-	Ledger Ledger
-	Desk   Desk
+// Options configures a Console.
+type Options struct {
+	Ledger     Ledger
+	Deployment Deployment
 	// LastRebuild returns the result of a campaign's last rebuild: see epoch.Epochs.
 	LastRebuild func(ctx context.Context, id firstcome.CampaignID) (recovery.Rebuilt, error)
 	Gate        gate.Counters // nil if the ledger decides
@@ -67,13 +67,13 @@ type Config struct {
 	Clock func() time.Time // time.Now if nil
 }
 
-// A Ledger has the reads that the pages need: see ledger.Reads. Changes go through Config.Operator.
+// A Ledger has the reads that the pages need: see ledger.Reads. Changes go through Options.Operator.
 type Ledger interface {
 	Campaigns
 	Coupons
-	Courses
+	Steps
 	Records
-	Losses
+	LostNumbers
 }
 
 // Campaigns reads campaigns, and the terms that coupons keep.
@@ -91,8 +91,8 @@ type Coupons interface {
 	Wallet(ctx context.Context, user firstcome.UserID, after firstcome.CampaignID, limit int) ([]firstcome.Coupon, error)
 }
 
-// Courses reads when coupons were issued, recorded and voided.
-type Courses interface {
+// Steps reads when coupons were issued, recorded and voided.
+type Steps interface {
 	StepsAt(ctx context.Context, id firstcome.CampaignID, numbers []int64) ([]ledger.Step, error)
 	Course(ctx context.Context, id firstcome.CampaignID, last int64, most int) ([]ledger.Step, error)
 	Voids(ctx context.Context, id firstcome.CampaignID, most int) ([]ledger.VoidStep, error)
@@ -104,16 +104,16 @@ type Records interface {
 	AuditLog(ctx context.Context, f ledger.LogFilter) ([]ledger.LogEntry, error)
 }
 
-// Losses reads numbers that did not become coupons.
-type Losses interface {
+// LostNumbers reads numbers that did not become coupons.
+type LostNumbers interface {
 	DeadLetters(ctx context.Context, p ledger.Letters) ([]ledger.DeadLetter, error)
 	LettersToResolve(ctx context.Context, of ledger.Letters) (some []ledger.DeadLetter, all int64, err error)
 	LetterCauses(ctx context.Context, id firstcome.CampaignID) ([]ledger.LetterCause, error)
 	Lost(ctx context.Context, id firstcome.CampaignID) ([]firstcome.Range, error)
 }
 
-// A Desk stores API keys and proofs: see ledger.Desk.
-type Desk interface {
+// A Deployment stores API keys and proofs: see ledger.Deployment.
+type Deployment interface {
 	Keys
 	Proofs
 }
@@ -153,7 +153,7 @@ type Console struct {
 
 // A core has the fields that all handlers share.
 type core struct {
-	Config
+	Options
 	seal     *seal
 	sheets   map[language]*sheets
 	assets   assets
@@ -169,12 +169,12 @@ func (c *Console) Run(ctx context.Context) error { return c.prover.Run(ctx) }
 func (c *Console) Stop() { c.stop.Do(func() { close(c.stopping) }) }
 
 // New returns the Console.
-func New(c Config) *Console {
+func New(c Options) *Console {
 	c.Log = cmp.Or(c.Log, slog.Default())
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
-	shared := &core{Config: c, seal: newSeal(c.Secret), assets: readAssets(), mux: http.NewServeMux(), stopping: make(chan struct{}), prover: newProver(&c)}
+	shared := &core{Options: c, seal: newSeal(c.Secret), assets: readAssets(), mux: http.NewServeMux(), stopping: make(chan struct{}), prover: newProver(&c)}
 	console := &Console{
 		core: shared, logins: loginHandlers{shared}, campaigns: campaignHandlers{shared}, live: liveHandlers{shared}, steer: steerHandlers{shared},
 		coupons: couponHandlers{shared}, customers: customerHandlers{shared}, proofs: proofHandlers{shared}, health: healthHandlers{core: shared},

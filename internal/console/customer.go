@@ -202,7 +202,7 @@ func (c *customerHandlers) atGate(v *view, page *customerPage, user firstcome.Us
 	}
 	place, held, err := c.Places.Place(v.r.Context(), page.Of.ID, user)
 	switch {
-	case errors.Is(err, firstcome.ErrLineLogAway), errors.Is(err, firstcome.ErrLineLogLost):
+	case errors.Is(err, firstcome.ErrLineLogAway), errors.Is(err, firstcome.ErrLineLogGone):
 		page.Untold = true
 		return held, nil
 	case errors.Is(err, firstcome.ErrNoTicket):

@@ -160,14 +160,14 @@ func (w customerWords) answer(page *customerPage) string {
 
 // stopWords has, for each word of figures.Whys about the gate, the sentence that tells a customer why the gate's decisions are unknown.
 var stopWords = map[string]sentence{
-	"silent":     {"‘%s’ 발급 서버가 현재 응답하지 않습니다.", "What decides “%s” does not answer now."},
-	"unverified": {"‘%s’ 발급 서버가 복구되는 중입니다.", "What decides “%s” is recovering."},
-	"rebuilding": {"‘%s’ 발급 서버가 복구되는 중입니다.", "What decides “%s” is recovering."},
-	"lost":       {"‘%s’ 발급 서버에 문제가 있습니다.", "What decides “%s” is out of order."},
-	"older":      {"‘%s’ 발급 서버에 문제가 있습니다.", "What decides “%s” is out of order."},
-	"behind":     {"‘%s’ 발급 서버에 문제가 있습니다.", "What decides “%s” is out of order."},
-	"mismatch":   {"저희가 확인하는 서버는 ‘%s’ 발급 서버가 아닙니다.", "The server that we look at does not decide “%s”."},
-	"creating":   {"‘%s’ 발급은 아직 준비되지 않았습니다.", "“%s” is not ready yet."},
+	"silent":             {"‘%s’ 발급 서버가 현재 응답하지 않습니다.", "What decides “%s” does not answer now."},
+	"unverified":         {"‘%s’ 발급 서버가 복구되는 중입니다.", "What decides “%s” is recovering."},
+	"rebuilding":         {"‘%s’ 발급 서버가 복구되는 중입니다.", "What decides “%s” is recovering."},
+	"lost":               {"‘%s’ 발급 서버에 문제가 있습니다.", "What decides “%s” is out of order."},
+	"ledger_rolled_back": {"‘%s’ 발급 서버에 문제가 있습니다.", "What decides “%s” is out of order."},
+	"stale_epoch":        {"‘%s’ 발급 서버에 문제가 있습니다.", "What decides “%s” is out of order."},
+	"mismatch":           {"저희가 확인하는 서버는 ‘%s’ 발급 서버가 아닙니다.", "The server that we look at does not decide “%s”."},
+	"creating":           {"‘%s’ 발급은 아직 준비되지 않았습니다.", "“%s” is not ready yet."},
 }
 
 // stopped says why the gate's decisions are unknown.

@@ -44,7 +44,7 @@ func (s stopCause) Only() *stoppedGate {
 // Rebuildable returns the campaigns for which a rebuild can be requested.
 func (s stopCause) Rebuildable() (all []stoppedGate) {
 	for _, g := range s.Gates {
-		if g.Version > 0 && s.State != "older" {
+		if g.Version > 0 && s.State != "ledger_rolled_back" {
 			all = append(all, g)
 		}
 	}
@@ -52,7 +52,7 @@ func (s stopCause) Rebuildable() (all []stoppedGate) {
 }
 
 // stopStates are the causes, in the order in which a page shows them.
-var stopStates = []string{"lost", "behind", "older", "unverified", "rebuilding"}
+var stopStates = []string{"lost", "stale_epoch", "ledger_rolled_back", "unverified", "rebuilding"}
 
 // mostStopped is the most stopped gates of a cause that a page shows, and that one form rebuilds.
 const mostStopped = 50
@@ -121,9 +121,9 @@ func (c *core) toldEarly(ctx context.Context, id firstcome.CampaignID) (told boo
 func stateOf(why error) string {
 	switch {
 	case errors.Is(why, gate.ErrLedgerRolledBack):
-		return "older"
+		return "ledger_rolled_back"
 	case errors.Is(why, gate.ErrStaleEpoch):
-		return "behind"
+		return "stale_epoch"
 	case errors.Is(why, record.ErrRebuilding):
 		return "rebuilding"
 	case errors.Is(why, gate.ErrUnverified):

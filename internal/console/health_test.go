@@ -74,7 +74,7 @@ func TestTheArrowIntoTheGateIsBadWhileItDecidesNothingOfACampaign(t *testing.T) 
 		}
 	}
 	arrow("ok")
-	h.mender.breaks("summer", gate.ErrLost)
+	h.mender.breaks("summer", gate.ErrGone)
 	arrow("bad")
 	h.mender.breaks("summer", nil)
 	arrow("ok")

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -42,7 +41,7 @@ func TestACouponIsIssuedToOneUserWithAReason(t *testing.T) {
 			if got := b.get("/console/customer?campaign=spring&user_id=mina"); !strings.Contains(got.body, `action="/console/customer/issue"`) {
 				t.Errorf("there is no form: %s", got.text())
 			}
-			stage.Must(t, stage.Err(h.config.Operator.Switch(t.Context(), "a test", id, 0, ledger.Pause)))
+			stage.Must(t, stage.Err(h.config.Operator.ChangeState(t.Context(), "a test", id, 0, firstcome.ChangePause)))
 			says(issue("mina", "our mistake"), http.StatusOK, "Coupon issued.")
 			says(b.get("/console/customer?campaign=spring&user_id=mina"), http.StatusOK, "was issued number 1 directly")
 			says(b.get("/console/customer?campaign=spring&user_id=mina"), http.StatusOK, key.Name+": our mistake")
@@ -56,7 +55,7 @@ func TestACouponIsIssuedToOneUserWithAReason(t *testing.T) {
 			says(issue("sua", "r"), http.StatusConflict, "No coupon was issued: none is left. Raise the quantity first.")
 			says(issue(" ", "r"), http.StatusUnprocessableEntity, "")
 			says(issue("sua", " "), http.StatusUnprocessableEntity, "reason: must have 1 to")
-			stage.Must(t, stage.Err(h.config.Operator.Switch(t.Context(), "a test", id, 0, ledger.Close)))
+			stage.Must(t, stage.Err(h.config.Operator.ChangeState(t.Context(), "a test", id, 0, firstcome.ChangeClose)))
 			says(issue("sua", "r"), http.StatusConflict, "No coupon was issued: the campaign is closed.")
 			stage.Same(t, "what is counted", []firstcome.Outcome{
 				firstcome.Issued, firstcome.AlreadyIssued, firstcome.Issued, firstcome.Issued, firstcome.SoldOut, firstcome.Closed,

@@ -27,7 +27,7 @@ func (c *keyHandlers) show(v *view) error { return c.render(v, http.StatusOK, ke
 
 func (c *keyHandlers) render(v *view, status int, page keysPage) error {
 	var err error
-	if page.Keys, err = c.Desk.Keys(v.r.Context()); err != nil {
+	if page.Keys, err = c.Deployment.Keys(v.r.Context()); err != nil {
 		return err
 	}
 	page.Roles = firstcome.Roles()
@@ -41,14 +41,14 @@ func (c *keyHandlers) create(v *view) error {
 	if err != nil {
 		return c.render(v, http.StatusUnprocessableEntity, keysPage{Wrong: v.why(err), Name: name})
 	}
-	if err := c.Desk.AddKey(v.r.Context(), v.who.Actor, key); err != nil {
+	if err := c.Deployment.AddKey(v.r.Context(), v.who.Actor, key); err != nil {
 		return err
 	}
 	return c.render(v, http.StatusOK, keysPage{Plain: plain, Made: key})
 }
 
 func (c *keyHandlers) revoke(v *view) error {
-	err := c.Desk.RevokeKey(v.r.Context(), v.who.Actor, v.r.PathValue("key"))
+	err := c.Deployment.RevokeKey(v.r.Context(), v.who.Actor, v.r.PathValue("key"))
 	if errors.Is(err, ledger.ErrNoKey) {
 		return errLost
 	}

@@ -185,14 +185,14 @@ func (l language) cause(code string) string {
 
 // whyWords says for each word of figures.Whys why a campaign's state or figures are unknown.
 var whyWords = map[string]sentence{
-	"silent":     {"게이트가 응답하지 않습니다.", "The gate does not answer."},
-	"lost":       {"Redis가 비었거나 바뀌었거나 키가 유실되었습니다.", "Redis was emptied or replaced, or lost keys."},
-	"unverified": {"Redis가 다시 시작했거나, 이전 상태로 되돌아갔거나, 다른 서버로 전환되었습니다.", "Redis restarted or went back to an older state, or another server took over."},
-	"rebuilding": {"원장의 데이터로 게이트를 재구성하고 있습니다.", "The gate is being rebuilt from the ledger."},
-	"mismatch":   {"이 노드의 게이트나 코드 시크릿은 이 캠페인의 것이 아닙니다.", "This node has another gate or code secret than the campaign."},
-	"older":      {"원장이 게이트보다 오래되었습니다. 백업을 되돌린 것 같습니다.", "The ledger is older than the gate, as after a restored backup."},
-	"behind":     {"이 노드가 연결된 Redis의 에폭은 이미 끝났습니다.", "The epoch of the Redis that this node reaches has ended."},
-	"creating":   {"캠페인 생성이 아직 게이트에 반영되지 않았습니다.", "Its creation has not reached the gate yet."},
+	"silent":             {"게이트가 응답하지 않습니다.", "The gate does not answer."},
+	"lost":               {"Redis가 비었거나 바뀌었거나 키가 유실되었습니다.", "Redis was emptied or replaced, or lost keys."},
+	"unverified":         {"Redis가 다시 시작했거나, 이전 상태로 되돌아갔거나, 다른 서버로 전환되었습니다.", "Redis restarted or went back to an older state, or another server took over."},
+	"rebuilding":         {"원장의 데이터로 게이트를 재구성하고 있습니다.", "The gate is being rebuilt from the ledger."},
+	"mismatch":           {"이 노드의 게이트나 코드 시크릿은 이 캠페인의 것이 아닙니다.", "This node has another gate or code secret than the campaign."},
+	"ledger_rolled_back": {"원장이 게이트보다 오래되었습니다. 백업을 되돌린 것 같습니다.", "The ledger is older than the gate, as after a restored backup."},
+	"stale_epoch":        {"이 노드가 연결된 Redis의 에폭은 이미 끝났습니다.", "The epoch of the Redis that this node reaches has ended."},
+	"creating":           {"캠페인 생성이 아직 게이트에 반영되지 않았습니다.", "Its creation has not reached the gate yet."},
 }
 
 // why returns the sentence for a word of figures.Whys. It panics on a word without one, so that tests find it.

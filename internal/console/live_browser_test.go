@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/browser"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -31,16 +30,16 @@ func TestInTheBrowserLiveSaysOnceWhatHappened(t *testing.T) {
 	browser.Eval[bool](p, `(window.told = [], window.badges = [],
 		document.querySelectorAll("[role=status], [role=alert], [aria-live]").forEach(e => new MutationObserver(() => told.push(e.textContent.trim().replaceAll(/\d+:\d+(:\d+)? [ap]m on \d+ \w+ \(Seoul time\)/g, "…"))).observe(e, {childList: true, subtree: true, characterData: true})),
 		new MutationObserver(() => badges.push(`+liveBadge+`)).observe(document.querySelector("[data-state]"), {childList: true, subtree: true}), true)`)
-	turn := func(to ledger.Switch) {
-		stage.Must(t, stage.Err(h.config.Operator.Switch(t.Context(), "a test", id, 0, to)))
+	turn := func(to firstcome.ChangeKind) {
+		stage.Must(t, stage.Err(h.config.Operator.ChangeState(t.Context(), "a test", id, 0, to)))
 	}
-	turn(ledger.Pause)
+	turn(firstcome.ChangePause)
 	p.Until(liveStatus + ` === "It is paused." && document.querySelector(".acts button").value === "resume"`)
-	turn(ledger.Resume)
+	turn(firstcome.ChangeResume)
 	p.Until(liveStatus + ` === "It is open." && document.querySelector(".acts button").value === "pause"`)
 	h.claim(id, "mina", "jun")
 	p.Until(liveStatus + `.startsWith("Sold out at ")`)
-	turn(ledger.Close)
+	turn(firstcome.ChangeClose)
 	p.Until(liveStatus + `.includes(" Closed at ") && document.querySelector(".acts button") === null`)
 	told := browser.Eval[string](p, `told.join("\n").replaceAll(/(within a second|\d+ s after) of? ?the opening/g, "soon after")`)
 	if want := "It is paused.\nIt is open.\nSold out at …, soon after.\nSold out at …, soon after. Closed at …."; told != want {
@@ -55,14 +54,14 @@ func TestInTheBrowserLiveSaysOnceWhatHappened(t *testing.T) {
 func TestInTheBrowserLiveDoesNotFallBackAfterAChange(t *testing.T) {
 	h := openHouse(t)
 	id := h.campaign("spring", 2)
-	turn := func(to ledger.Switch) {
-		stage.Must(t, stage.Err(h.config.Operator.Switch(t.Context(), "a test", id, 0, to)))
+	turn := func(to firstcome.ChangeKind) {
+		stage.Must(t, stage.Err(h.config.Operator.ChangeState(t.Context(), "a test", id, 0, to)))
 	}
-	turn(ledger.Pause)
+	turn(firstcome.ChangePause)
 	_, stop := h.config.Watcher.Watch(id)
 	defer stop()
 	h.config.Watcher.Tick(t.Context())
-	turn(ledger.Resume)
+	turn(firstcome.ChangeResume)
 	p := browser.Open(t).Page(t, browser.Look{Language: "en"})
 	p.Go(h.url + "/console/campaigns/spring")
 	p.Until(liveDrawn)

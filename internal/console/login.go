@@ -53,7 +53,7 @@ func (c *loginHandlers) logout(v *view) error {
 		if now.Before(s.Issued) { // another node with a fast clock began the session
 			now = s.Issued
 		}
-		if err := c.Desk.EndSessions(v.r.Context(), key.ID, now); err != nil {
+		if err := c.Deployment.EndSessions(v.r.Context(), key.ID, now); err != nil {
 			return err
 		}
 		if err := c.Auth.Reload(v.r.Context()); err != nil {

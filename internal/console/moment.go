@@ -16,7 +16,7 @@ type locale struct {
 }
 
 // locale returns the locale of pages in a language.
-func (c *Config) locale(l language) locale {
+func (c *Options) locale(l language) locale {
 	if c.Zone != nil {
 		return locale{l, c.Zone}
 	}

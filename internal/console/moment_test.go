@@ -49,7 +49,7 @@ func keysOf(t *testing.T, now time.Time) *house {
 		_, key, err := auth.NewKey(fmt.Sprint("key ", n), firstcome.Viewer)
 		stage.Must(t, err)
 		key.CreatedAt = now.Add(-time.Duration(d.age) * time.Second)
-		stage.Must(t, h.ledger.Desk.AddKey(t.Context(), "a test", key))
+		stage.Must(t, h.ledger.Deployment.AddKey(t.Context(), "a test", key))
 	}
 	return h
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/console"
 	"github.com/firstcome/firstcome/internal/gate"
-	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -30,13 +29,13 @@ func furnished(t testing.TB) *house {
 	stage.Must(t, stage.Err(op.Create(ctx, "a test", "line", firstcome.Terms{Name: "대기열이 있는 아주 긴 이름의 추석 한정 선착순 쿠폰 이벤트", Quantity: 1_000_000, Answer: firstcome.Recorded, Pace: &firstcome.Pace{PerSecond: 500}})))
 	h.claim("line", "first", "second")
 	h.campaign("shut", 5)
-	stage.Must(t, stage.Err(op.Switch(ctx, "a test", "shut", 0, ledger.Close)))
+	stage.Must(t, stage.Err(op.ChangeState(ctx, "a test", "shut", 0, firstcome.ChangeClose)))
 	return h
 }
 
 // withTrouble gives the house a gate that decides nothing for some campaigns.
 func withTrouble(h *house) {
-	for id, why := range map[firstcome.CampaignID]error{"spring": gate.ErrLost, "line": gate.ErrUnverified, "shut": &gate.LedgerRolledBackError{Campaign: "shut"}} {
+	for id, why := range map[firstcome.CampaignID]error{"spring": gate.ErrGone, "line": gate.ErrUnverified, "shut": &gate.LedgerRolledBackError{Campaign: "shut"}} {
 		h.mender.breaks(id, why)
 	}
 	lag := func(context.Context) ([]record.Lag, error) {

@@ -91,8 +91,8 @@ type proving struct {
 
 var errProving = errors.New("another proof is under way")
 
-func newProver(c *Config) *prover {
-	return &prover{prove: c.Prove, keep: c.Desk.KeepProof, clock: c.Clock, warn: c.Log.Warn, jobs: make(chan *proving, 1), last: map[firstcome.CampaignID]*proving{}}
+func newProver(c *Options) *prover {
+	return &prover{prove: c.Prove, keep: c.Deployment.KeepProof, clock: c.Clock, warn: c.Log.Warn, jobs: make(chan *proving, 1), last: map[firstcome.CampaignID]*proving{}}
 }
 
 // start begins a verification, unless one is under way.
@@ -128,7 +128,7 @@ func (p *prover) state(id firstcome.CampaignID) (last, running *proving) {
 
 // proved returns the last verification of each campaign, from whichever node.
 func (c *core) proved(ctx context.Context, ids ...firstcome.CampaignID) (map[firstcome.CampaignID]*proving, error) {
-	kept, err := c.Desk.Proofs(ctx, ids)
+	kept, err := c.Deployment.Proofs(ctx, ids)
 	all := map[firstcome.CampaignID]*proving{}
 	for _, k := range kept {
 		one := &proving{ID: k.Campaign, By: k.By, Began: k.Began, Ended: k.Ended}

@@ -31,12 +31,12 @@ func (b *visitor) await(path, want string) shown {
 
 // endsWhileRead is a ledger in which a verification ends just after the results were read.
 type endsWhileRead struct {
-	console.Desk
+	console.Deployment
 	end func()
 }
 
 func (l *endsWhileRead) Proofs(ctx context.Context, ids []firstcome.CampaignID) ([]ledger.Proof, error) {
-	found, err := l.Desk.Proofs(ctx, ids)
+	found, err := l.Deployment.Proofs(ctx, ids)
 	if end := l.end; end != nil {
 		l.end = nil
 		end()
@@ -55,8 +55,8 @@ func TestAProofThatEndsWhileItsPageIsReadIsNotDenied(t *testing.T) {
 			<-may
 			return prove(ctx, id, read)
 		}
-		book.Desk = h.config.Desk
-		h.config.Desk = &book
+		book.Deployment = h.config.Deployment
+		h.config.Deployment = &book
 	})
 	h.campaign("spring", 3)
 	b := h.browser()
@@ -93,7 +93,7 @@ func TestACampaignIsProvedAndReported(t *testing.T) {
 			t.Errorf("no %q in %s", want, proved.text())
 		}
 	}
-	before := &figures.Board{Node: figures.Node{Host: "gone"}, Counter: figures.NewCounter(nil), Rows: h.ledger.Desk}
+	before := &figures.Board{Node: figures.Node{Host: "gone"}, Counter: figures.NewCounter(nil), Rows: h.ledger.Deployment}
 	for _, c := range []*figures.Counter{before.Counter, h.counter} {
 		c.Claimed(id, firstcome.Paused, time.Millisecond)
 	}

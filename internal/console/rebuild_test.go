@@ -95,7 +95,7 @@ func TestAGateThatDecidesNothingIsShownAndRebuiltByName(t *testing.T) {
 		h.campaign(id, 10)
 	}
 	h.claim("lost", "mina", "jun")
-	h.mender.breaks("lost", gate.ErrLost)
+	h.mender.breaks("lost", gate.ErrGone)
 	h.mender.breaks("restarted", gate.ErrUnverified)
 	h.mender.breaks("mending", fmt.Errorf("%w: %w", gate.ErrUnverified, record.ErrRebuilding))
 	h.mender.breaks("restored", &gate.LedgerRolledBackError{Campaign: "restored"})
@@ -162,7 +162,7 @@ func TestAllGatesOfACauseHaveOneCardAndOneButton(t *testing.T) {
 	}
 	stage.Must(t, stage.Err(h.config.Operator.SetTerms(t.Context(), "a test", "c", 0, func(t *firstcome.Terms) { t.Answer = firstcome.Recorded })))
 	for _, id := range []firstcome.CampaignID{"a", "b", "c"} {
-		h.mender.breaks(id, gate.ErrLost)
+		h.mender.breaks(id, gate.ErrGone)
 	}
 	h.mender.breaks("d", gate.ErrUnverified)
 	b := h.browser()
@@ -219,7 +219,7 @@ func TestAllGatesOfACauseHaveOneCardAndOneButton(t *testing.T) {
 		t.Errorf("one fails: %d %s", got.status, got.text())
 	}
 	h.mender.failing = ""
-	h.mender.breaks("c", gate.ErrLost)
+	h.mender.breaks("c", gate.ErrGone)
 	if got := send("2", "a 1", "c 2"); got.path != "/console/recording" || !strings.Contains(got.text(), "Campaigns that are decided again: 2.") || strings.Contains(got.text(), sentence) {
 		t.Errorf("all are ordered: %d %s", got.status, got.text())
 	}
@@ -230,7 +230,7 @@ func TestAllGatesOfACauseHaveOneCardAndOneButton(t *testing.T) {
 func TestMoreStoppedGatesThanAPageShowsAreCounted(t *testing.T) {
 	h := openFar(t)
 	for n := range 53 {
-		h.mender.breaks(firstcome.CampaignID(fmt.Sprint("c-", n)), gate.ErrLost)
+		h.mender.breaks(firstcome.CampaignID(fmt.Sprint("c-", n)), gate.ErrGone)
 	}
 	if got := h.browser().get("/console/recording").text(); !strings.Contains(got, "And 3 more.") || !strings.Contains(got, "not known now") {
 		t.Errorf("of 53 gates it says %s", got)

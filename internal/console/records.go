@@ -110,7 +110,7 @@ func (c *recordHandlers) logged(v *view, text string) (id firstcome.CampaignID, 
 
 // keyNames returns the names of keys by the actors in the audit log.
 func (c *core) keyNames(v *view) (map[string]string, error) {
-	keys, err := c.Desk.Keys(v.r.Context())
+	keys, err := c.Deployment.Keys(v.r.Context())
 	names := map[string]string{}
 	for _, k := range keys {
 		names[personOf(k).Actor] = k.Name

@@ -132,7 +132,7 @@ func (v *view) refusalOf(err error) refusal {
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("곧 반영됩니다", "It will take effect"), Why: v.say("변경은 원장에 기록되었습니다. 게이트가 응답하면 바로 반영됩니다.", "The change is in the ledger, and reaches the gate as soon as that answers.")}
 	case errors.Is(err, firstcome.ErrLineLogAway):
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("대기열을 보관하는 Kafka가 응답하지 않습니다", "Kafka, which has the copies of the lines, does not answer"), Why: nothing + " " + v.say("잠시 뒤 다시 시도하세요. 다시 시도해도 안전합니다.", "Try again in a moment: it is safe.")}
-	case errors.Is(err, firstcome.ErrLineLogLost):
+	case errors.Is(err, firstcome.ErrLineLogGone):
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("Kafka에 대기열의 기록이 빠져 있습니다", "Kafka lacks records of the line"), Why: nothing + " " + v.say("토픽이 다시 만들어졌거나 기록이 지워졌습니다. Redis에 있는 대기열을 다시 기록하려면 서버에서 다음을 실행하세요: firstcome gate rebuild ID --without-line-log", "The topic was recreated, or its records were deleted. To log the line that Redis has again, type at the server: firstcome gate rebuild ID --without-line-log")}
 	case errors.Is(err, firstcome.ErrGateMismatch), errors.Is(err, gate.ErrUnnamed):
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("이 노드에서는 처리할 수 없습니다", "Not by this node"), Why: v.why(err) + ". " + v.say("조치 방법은 노드의 로그를 확인하세요.", "The node's log says what to do.")}
@@ -172,11 +172,11 @@ func (v *view) ofGate(err error) (refusal, bool) {
 		return refusal{Head: v.say("게이트를 재구성하고 있습니다", "The gate is being rebuilt"), Why: nothing + " " + v.say("끝나면 다시 시도하세요. 진행 상황은 기록 현황 화면에서 확인하세요.", "Try again when that is done: see Recording.")}, true
 	case errors.Is(err, gate.ErrUnverified):
 		return refusal{Head: v.say("게이트가 아직 확인되지 않았습니다", "The gate is not verified yet"), Why: nothing + " " + v.say("Redis가 다시 시작했거나, 이전 상태로 되돌아갔거나, 다른 서버로 전환되었습니다. 노드가 몇 초 안에 확인합니다. 그 뒤 다시 시도하세요.", "Redis restarted or went back to an older state, or another server took over. A node verifies it within seconds. Try again then.")}, true
-	case errors.Is(err, gate.ErrLost):
+	case errors.Is(err, gate.ErrGone):
 		return refusal{Head: v.say("게이트가 이 캠페인의 데이터를 잃었습니다", "The gate has lost this campaign"), Why: nothing + " " + v.say("조치 방법은 기록 현황 화면에서 확인하세요.", "Recording says what to do.")}, true
 	case errors.As(err, &full):
 		const mega = 1 << 20
-		return refusal{Head: v.say("Redis의 메모리가 부족합니다", "Redis lacks memory"), Why: nothing + " " + v.say("게이트를 재구성하려면 메모리가 약 %s MiB 더 필요합니다. maxmemory를 늘리거나 메모리를 확보한 뒤 다시 시도하세요.", "A rebuild needs about %s MiB more. Raise maxmemory, or free that much memory, and try again.", v.lang.number((full.Missing+mega-1)/mega))}, true
+		return refusal{Head: v.say("Redis의 메모리가 부족합니다", "Redis lacks memory"), Why: nothing + " " + v.say("게이트를 재구성하려면 메모리가 약 %s MiB 더 필요합니다. maxmemory를 늘리거나 메모리를 확보한 뒤 다시 시도하세요.", "A rebuild needs about %s MiB more. Raise maxmemory, or free that much memory, and try again.", v.lang.number((full.Bytes+mega-1)/mega))}, true
 	case errors.Is(err, issue.ErrNotRecordedYet):
 		return refusal{Head: v.say("아직 원장에 없습니다", "It is not in the ledger yet"), Why: v.say("발급은 결정되었지만 쿠폰이 제때 원장에 기록되지 않았습니다. 다시 시도해도 한 장만 발급됩니다.", "The issue was decided, and the coupon was not recorded in time. Try again: it is safe, and no second coupon is issued.")}, true
 	case errors.Is(err, issue.ErrUnrecorded):

@@ -12,7 +12,6 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/console"
 	"github.com/firstcome/firstcome/internal/gate"
-	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -48,8 +47,8 @@ func (d *drop) sets(edit func(*firstcome.Terms)) {
 	stage.Must(d.t, stage.Err(d.config.Operator.SetTerms(d.t.Context(), "a test", d.id, 0, edit)))
 }
 
-func (d *drop) turns(to ledger.Switch) {
-	stage.Must(d.t, stage.Err(d.config.Operator.Switch(d.t.Context(), "a test", d.id, 0, to)))
+func (d *drop) turns(to firstcome.ChangeKind) {
+	stage.Must(d.t, stage.Err(d.config.Operator.ChangeState(d.t.Context(), "a test", d.id, 0, to)))
 }
 
 // tells fails unless the report tells what happened in these sentences, in Korean and in English.
@@ -74,9 +73,9 @@ func TestTheReportTellsHowItWent(t *testing.T) {
 	d.passes(time.Hour)
 	d.claim(d.id, "a", "b")
 	d.tells("while it is open", "‘겨울 쿠폰’: 준비한 쿠폰 3장 중 2장을 고객 2명이 받았습니다. 11월 30일 오전 10시에 오픈했습니다. 아직 진행 중입니다.", "“겨울 쿠폰”: customers got 2 of 3 coupons, one each. It opened at 10:00 am on 30 November (Seoul time). It is still open.")
-	d.turns(ledger.Pause)
+	d.turns(firstcome.ChangePause)
 	d.tells("in a pause", "‘겨울 쿠폰’: 준비한 쿠폰 3장 중 2장을 고객 2명이 받았습니다. 11월 30일 오전 10시에 오픈했습니다. 현재 발급이 일시 중지되어 있습니다.", "“겨울 쿠폰”: customers got 2 of 3 coupons, one each. It opened at 10:00 am on 30 November (Seoul time). It is paused now.")
-	d.turns(ledger.Resume)
+	d.turns(firstcome.ChangeResume)
 	d.passes(840 * time.Millisecond)
 	d.claim(d.id, "c", "d")
 	for range 5 {
@@ -85,7 +84,7 @@ func TestTheReportTellsHowItWent(t *testing.T) {
 	d.tells("when it is sold out", "‘겨울 쿠폰’: 준비한 쿠폰 3장 중 3장을 고객 3명이 받았습니다. 11월 30일 오전 10시에 오픈했습니다. 오픈 후 0.8초 만에 모두 소진되었습니다. 신청은 5건 이상이었습니다.", "“겨울 쿠폰”: customers got 3 of 3 coupons, one each. It opened at 10:00 am on 30 November (Seoul time). It sold out after 0.8 seconds. Requests: at least 5.")
 	d.passes(time.Hour)
 	stage.Must(t, stage.Err(d.config.Operator.Void(t.Context(), "a test", d.id, 2, "she asked")))
-	d.turns(ledger.Close)
+	d.turns(firstcome.ChangeClose)
 	d.tells("closed after it sold out", "‘겨울 쿠폰’: 준비한 쿠폰 3장 중 2장을 고객 2명이 받았습니다. 회수된 쿠폰 1장은 제외한 수입니다. 11월 30일 오전 10시에 오픈했습니다. 오픈 후 0.8초 만에 처음으로 모두 소진되었습니다. 11월 30일 오전 11시에 종료되었습니다. 신청은 5건 이상이었습니다.",
 		"“겨울 쿠폰”: customers got 2 of 3 coupons, one each. Coupons taken back, not counted here: 1. It opened at 10:00 am on 30 November (Seoul time). It first sold out after 0.8 seconds. It ended at 11:00 am on 30 November. Requests: at least 5.")
 }
@@ -97,7 +96,7 @@ func TestTheReportTellsWhatIsRare(t *testing.T) {
 		do       func(d *drop)
 		ko, en   string
 	}{
-		"closed before it opened": {3, func(d *drop) { d.turns(ledger.Close); d.passes(2 * time.Hour) }, "3장을 받은 고객은 없습니다. 오픈하기 전인 11월 30일 오전 9시에 종료되었습니다.", "no customer got one of the 3 coupons. It was closed before it opened, at 9:00 am on 30 November (Seoul time)."},
+		"closed before it opened": {3, func(d *drop) { d.turns(firstcome.ChangeClose); d.passes(2 * time.Hour) }, "3장을 받은 고객은 없습니다. 오픈하기 전인 11월 30일 오전 9시에 종료되었습니다.", "no customer got one of the 3 coupons. It was closed before it opened, at 9:00 am on 30 November (Seoul time)."},
 		"its window ended": {3, func(d *drop) {
 			d.sets(func(terms *firstcome.Terms) { terms.ClosesAt = d.now.Add(2 * time.Hour) })
 			d.passes(3 * time.Hour)
@@ -130,8 +129,8 @@ func TestTheReportOfALostGateTellsNothingUnknown(t *testing.T) {
 	d := opensDrop(t, openFar, 3)
 	d.passes(time.Hour)
 	d.claim(d.id, "a", "b")
-	d.turns(ledger.Close)
-	lost := error(gate.ErrLost)
+	d.turns(firstcome.ChangeClose)
+	lost := error(gate.ErrGone)
 	d.mender.breaks(d.id, lost)
 	d.eyes.why.Store(&lost)
 	d.tells("lost", "‘겨울 쿠폰’: 몇 명이 쿠폰을 받았는지 지금은 알 수 없습니다. 11월 30일 오전 10시에 종료되었습니다.", "“겨울 쿠폰”: how many customers got a coupon is not known now. It ended at 10:00 am on 30 November (Seoul time).")
@@ -180,8 +179,8 @@ func TestTheReportSaysThatThereAreMoreChanges(t *testing.T) {
 	h := openHouse(t)
 	id := h.campaign("winter", 3)
 	for range 10 {
-		for _, to := range []ledger.Switch{ledger.Pause, ledger.Resume} {
-			stage.Must(t, stage.Err(h.config.Operator.Switch(t.Context(), "a test", id, 0, to)))
+		for _, to := range []firstcome.ChangeKind{firstcome.ChangePause, firstcome.ChangeResume} {
+			stage.Must(t, stage.Err(h.config.Operator.ChangeState(t.Context(), "a test", id, 0, to)))
 		}
 	}
 	got := h.browser().get("/console/campaigns/winter/report").text()

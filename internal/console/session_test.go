@@ -43,7 +43,7 @@ func TestWhoMayNotLogIn(t *testing.T) {
 	service, _ := h.key(firstcome.Service)
 	shop, _ := h.key(firstcome.Shop)
 	_, revoked := h.key(firstcome.Admin)
-	stage.Must(t, h.ledger.Desk.RevokeKey(context.Background(), "a test", revoked.ID))
+	stage.Must(t, h.ledger.Deployment.RevokeKey(context.Background(), "a test", revoked.ID))
 	for name, key := range map[string]string{"a service key": service, "a shop key": shop, "no key": "", "nonsense": "fc_nonsense", "half a key": service[:20]} {
 		b := h.browser()
 		if got := b.post("/console/login", url.Values{"key": {key}}); got.status != http.StatusForbidden || !strings.Contains(got.body, `role="alert"`) {
@@ -59,7 +59,7 @@ func TestARevokedKeyEndsItsSessions(t *testing.T) {
 	h := openHouse(t, withKeys)
 	plain, key := h.key(firstcome.Admin)
 	b := h.login(plain)
-	stage.Must(t, h.ledger.Desk.RevokeKey(context.Background(), "a test", key.ID))
+	stage.Must(t, h.ledger.Deployment.RevokeKey(context.Background(), "a test", key.ID))
 	stage.Must(t, h.auth.Reload(context.Background())) // Authenticator.Run does this twice a second
 	if got := b.get("/console"); got.path != "/console/login" {
 		t.Errorf("is at %s", got.path)
@@ -166,7 +166,7 @@ func TestAScreenOnTheWallGoesOnWhileItsKeyIsGood(t *testing.T) {
 			if ended != c.want {
 				t.Errorf("the login is shown after %v, want %v", ended, c.want)
 			}
-			stage.Must(t, h.ledger.Desk.RevokeKey(t.Context(), "a test", key.ID))
+			stage.Must(t, h.ledger.Deployment.RevokeKey(t.Context(), "a test", key.ID))
 			stage.Must(t, h.auth.Reload(t.Context()))
 			if b.follows("spring") {
 				t.Error("it goes on although its key is revoked")

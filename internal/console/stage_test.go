@@ -40,7 +40,7 @@ type house struct {
 	file   string // the ledger's file
 	issuer *issue.Issuer
 	auth   *auth.Authenticator
-	config console.Config
+	config console.Options
 	// counter counts only what a test tells it: claim does not count.
 	counter *figures.Counter
 	// gate is a fake gate beside the ledger, or nil if the ledger decides. claim records what it issues.
@@ -97,8 +97,8 @@ func (e *eyes) State(ctx context.Context, id firstcome.CampaignID) (gate.State, 
 	switch why := e.shut(); {
 	case errors.Is(why, gate.ErrUnverified):
 		return gate.State{Unverified: true, Frozen: errors.Is(why, record.ErrRebuilding)}, nil
-	case errors.Is(why, gate.ErrLost):
-		return gate.State{Lost: true}, nil
+	case errors.Is(why, gate.ErrGone):
+		return gate.State{Gone: true}, nil
 	case why != nil:
 		return gate.State{}, why
 	}
@@ -148,9 +148,9 @@ func openHouseOn(t testing.TB, ledger string, change ...func(*house)) *house {
 	t.Helper()
 	h := &house{t: t, file: ledger}
 	h.openLedger("")
-	h.decides, h.coupons, h.issuer = h.ledger.Gate, h.ledger.Gate, issue.NewIssuer(h.ledger.Gate, issue.Limits{})
+	h.decides, h.coupons, h.issuer = h.ledger.Gate, h.ledger.Gate, issue.NewIssuer(h.ledger.Gate, issue.Options{})
 	claims := &issue.Answerer{Issuer: h.issuer, Coupons: h.ledger.Gate}
-	h.config = console.Config{Places: h.ledger.Gate, Operator: operate.New(operate.Ledger{Campaigns: h.ledger.Campaigns, Letters: h.ledger.Recorder, Reads: h.ledger.Reads}, h.issuer, claims)}
+	h.config = console.Options{Places: h.ledger.Gate, Operator: operate.New(operate.Ledger{Campaigns: h.ledger.Campaigns, Letters: h.ledger.Recorder, Reads: h.ledger.Reads}, h.issuer, claims)}
 	return h.open(nil, change...)
 }
 
@@ -160,13 +160,13 @@ func openFar(t testing.TB, change ...func(*house)) *house {
 	h := &house{t: t, file: services.Ledgers[services.SQLite](t), gate: stage.NewGate(0)}
 	h.openLedger("far away")
 	h.gate.Lease, h.eyes = 0, &eyes{farGate: h.gate}
-	over := &gate.Router{Gate: h.eyes, Retired: h.ledger.Gate, Kept: h.ledger.Recorder, Watch: &h.mender}
-	h.decides, h.coupons, h.over, h.issuer = over, over, over, issue.NewIssuer(over, issue.Limits{})
+	over := &gate.Router{Gate: h.eyes, Retired: h.ledger.Gate, Ledger: h.ledger.Recorder, Watch: &h.mender}
+	h.decides, h.coupons, h.over, h.issuer = over, over, over, issue.NewIssuer(over, issue.Options{})
 	claims := &issue.Answerer{Issuer: h.issuer, Coupons: h.gate}
 	operator := operate.NewRemote(operate.Ledger{Campaigns: h.ledger.Campaigns, Letters: h.ledger.Recorder, Reads: h.ledger.Reads}, h.issuer, claims, gate.NewChanger(h.ledger.Campaigns, over, nil), h.gate, &h.mender)
 	lag := func(context.Context) ([]record.Lag, error) { return nil, nil } // claim records every coupon
 	recorder := func() record.Stats { return record.Stats{Breaker: "closed"} }
-	h.config = console.Config{Places: over, Operator: operator, Gate: over, Journal: &console.Journal{Gate: "far away", Lag: lag, Recorder: recorder, Troubles: h.mender.all}}
+	h.config = console.Options{Places: over, Operator: operator, Gate: over, Journal: &console.Journal{Gate: "far away", Lag: lag, Recorder: recorder, Troubles: h.mender.all}}
 	return h.open(over, change...)
 }
 
@@ -184,13 +184,13 @@ func (h *house) open(g gate.Counters, change ...func(*house)) *house {
 	t := h.t
 	t.Helper()
 	t.Cleanup(func() { stage.Must(t, h.issuer.Stop(context.Background())) })
-	h.auth = auth.New(auth.Config{Open: true})
-	h.config.Ledger, h.config.Desk, h.config.LastRebuild, h.config.Secret, h.config.Log, h.config.Clock = h.ledger.Reads, h.ledger.Desk, h.ledger.Epochs.LastRebuild, stage.Secret(), slog.New(slog.DiscardHandler), h.clock
+	h.auth = auth.New(auth.Options{Open: true})
+	h.config.Ledger, h.config.Deployment, h.config.LastRebuild, h.config.Secret, h.config.Log, h.config.Clock = h.ledger.Reads, h.ledger.Deployment, h.ledger.Epochs.LastRebuild, stage.Secret(), slog.New(slog.DiscardHandler), h.clock
 	h.counter = figures.NewCounter(h.clock)
 	seoul, err := zone.Load("Asia/Seoul")
 	stage.Must(t, err)
 	self := figures.Node{Host: "here", Listen: "127.0.0.1:8080", Role: "all", Version: "test", StartedAt: time.Now()}
-	h.config.Watcher = figures.NewWatcher(h.ledger.Reads, g, &figures.Board{Node: self, Counter: h.counter, Rows: h.ledger.Desk})
+	h.config.Watcher = figures.NewWatcher(h.ledger.Reads, g, &figures.Board{Node: self, Counter: h.counter, Rows: h.ledger.Deployment})
 	h.config.Prove, h.config.Zone = h.prove, seoul
 	h.config.Excel = func(w http.ResponseWriter, _ *http.Request, _ string, of ledger.Status, zone *time.Location, korean bool) error {
 		_, err := fmt.Fprintf(w, "all of %s, %s, korean %t", of.ID, zone, korean)
@@ -239,12 +239,12 @@ func (n *noted) Unwrap() http.ResponseWriter { return n.ResponseWriter }
 
 // prove audits a campaign's tables.
 func (h *house) prove(ctx context.Context, id firstcome.CampaignID, _ *atomic.Int64) (proof console.Proof, err error) {
-	proof.Ledger, err = audit.Ledger(ctx, h.ledger.Books().Source(), id, nil, nil)
+	proof.Ledger, err = audit.Ledger(ctx, h.ledger.Tables().Source(), id, nil, nil)
 	return proof, err
 }
 
 // withKeys makes people log in.
-func withKeys(h *house) { h.auth = auth.New(auth.Config{Keys: h.ledger.Desk}) }
+func withKeys(h *house) { h.auth = auth.New(auth.Options{Keys: h.ledger.Deployment}) }
 
 func (h *house) clock() time.Time {
 	if now := h.now.Load(); now != nil {
@@ -265,7 +265,7 @@ func (h *house) key(role firstcome.Role) (plain string, key firstcome.Key) {
 	plain, key, err := auth.NewKey("mina of "+string(role), role)
 	stage.Must(h.t, err)
 	key.CreatedAt = time.Now()
-	stage.Must(h.t, h.ledger.Desk.AddKey(context.Background(), "a test", key))
+	stage.Must(h.t, h.ledger.Deployment.AddKey(context.Background(), "a test", key))
 	stage.Must(h.t, h.auth.Reload(context.Background()))
 	return plain, key
 }
@@ -384,7 +384,7 @@ func (s shown) version() string {
 	return ""
 }
 
-func (h *house) configWithAuth() console.Config {
+func (h *house) configWithAuth() console.Options {
 	h.config.Auth = h.auth
 	return h.config
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -143,7 +142,7 @@ func TestAnExpiryThatMakesCouponsWorthlessIsSaid(t *testing.T) {
 				}
 			}
 		}
-		stage.Must(t, stage.Err(h.config.Operator.Switch(t.Context(), "a test", firstcome.CampaignID(id), 0, ledger.Close)))
+		stage.Must(t, stage.Err(h.config.Operator.ChangeState(t.Context(), "a test", firstcome.CampaignID(id), 0, firstcome.ChangeClose)))
 		for _, path := range []string{"", "/terms"} {
 			if got := b.get("/console/campaigns/" + id + path); strings.Contains(got.text(), says.lapsed) {
 				t.Errorf("%s, %s: a closed campaign is warned of: %s", lang, path, got.text())

@@ -70,7 +70,7 @@ func (c *campaignHandlers) taken(v *view, err error) string {
 	switch {
 	case errors.Is(err, firstcome.ErrCampaignExists):
 		return v.say("이미 사용 중인 캠페인 ID입니다.", "There is a campaign with this id.")
-	case errors.Is(err, gate.ErrForgotten):
+	case errors.Is(err, gate.ErrLedgerForgot):
 		return v.say("이 ID의 캠페인이 백업 복원으로 원장에서 사라졌습니다. 쿠폰 코드가 겹칠 수 있으니 다른 ID를 사용하세요.",
 			"The ledger had a campaign with this id before a backup was restored, and its codes would come again: use another id.")
 	}

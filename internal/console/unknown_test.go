@@ -100,7 +100,7 @@ func TestANodeOfAnotherGateSaysSo(t *testing.T) {
 		page, support string
 	}{
 		{firstcome.ErrGateMismatch, "This node has another gate or code secret than the campaign.", "The server that we look at does not decide"},
-		{fmt.Errorf("%w: %w", gate.ErrLost, firstcome.ErrGateMismatch), "Redis was emptied or replaced, or lost keys.", "is out of order"},
+		{fmt.Errorf("%w: %w", gate.ErrGone, firstcome.ErrGateMismatch), "Redis was emptied or replaced, or lost keys.", "is out of order"},
 	} {
 		e := &edited{}
 		h := openFar(t, editing(e))
@@ -116,7 +116,7 @@ func TestANodeOfAnotherGateSaysSo(t *testing.T) {
 		}
 		b.finds("campaign=spring&user_id=jun", 200, []string{row.support, row.page + " Since it started, this node has not read it. The ledger has 1 of its coupons, of which 1 are in force."}, "You have no coupon", "does not answer")
 		b.finds("campaign=spring&user_id=mina", 200, []string{"You got “"}, "does not answer")
-		stage.Must(t, stage.Err(h.ledger.Campaigns.Switch(t.Context(), "a test", "spring", 0, ledger.Close)))
+		stage.Must(t, stage.Err(h.ledger.Campaigns.ChangeState(t.Context(), "a test", "spring", 0, firstcome.ChangeClose)))
 		if found := badge.FindStringSubmatch(b.get("/console").body); found == nil || found[2] != "closed" {
 			t.Errorf("closed, %v: the list says %q", row.not, found)
 		}

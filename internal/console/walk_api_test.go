@@ -29,11 +29,11 @@ type node struct {
 
 // node returns a node that uses the same parts as the walk's pages.
 func (w *walk) node() *node {
-	issuer := issue.NewIssuer(w.decides, issue.Limits{})
+	issuer := issue.NewIssuer(w.decides, issue.Options{})
 	w.t.Cleanup(func() { stage.Must(w.t, issuer.Stop(context.Background())) })
 	terms := api.NewTermsCache(w.ledger.Reads.Terms)
-	config := api.Config{
-		Ledger: w.away, Keys: w.ledger.Desk, Terms: terms, Claims: &issue.Answerer{Issuer: issuer, Coupons: w.coupons, Terms: terms.Terms},
+	config := api.Options{
+		Ledger: w.away, Keys: w.ledger.Deployment, Terms: terms, Claims: &issue.Answerer{Issuer: issuer, Coupons: w.coupons, Terms: terms.Terms},
 		Places: w.decides, Operator: w.config.Operator, Auth: w.auth, Log: slog.New(slog.DiscardHandler), Observer: deaf{},
 	}
 	if w.far != nil {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -83,9 +82,9 @@ var linedSteps = []walked{
 	{"one was served", func(w *walk) { w.serves(1) }, firstcome.Waiting, everywhere},
 	{"one was served, and is not recorded yet", func(w *walk) { w.lags = true; w.serves(1) }, firstcome.Waiting, byHand},
 	{"recorded", func(w *walk) { w.raise(w.terms.Quantity + 1); w.records() }, firstcome.Waiting, byHand},
-	{"paused", func(w *walk) { w.turn(ledger.Pause) }, firstcome.Paused, everywhere},
+	{"paused", func(w *walk) { w.turn(firstcome.ChangePause) }, firstcome.Paused, everywhere},
 	{"issued directly in the pause", func(w *walk) { w.direct("guest") }, firstcome.Paused, everywhere},
-	{"resumed", func(w *walk) { w.turn(ledger.Resume) }, firstcome.Waiting, everywhere},
+	{"resumed", func(w *walk) { w.turn(firstcome.ChangeResume) }, firstcome.Waiting, everywhere},
 	{"the gate away", func(w *walk) { w.blinds(errGateAway) }, 0, far},
 	{"recovering", func(w *walk) { w.blinds(errRecovering) }, 0, far},
 	{"the ledger older", func(w *walk) { w.blinds(errRolledBack) }, 0, far},
@@ -98,7 +97,7 @@ var linedSteps = []walked{
 	{"raised since", func(w *walk) { w.raise(w.terms.Quantity + 3) }, firstcome.Waiting, everywhere},
 	{"the line taken away while people wait", func(w *walk) { w.joins("d"); w.sets(noLine) }, firstcome.Waiting, everywhere},
 	{"a line again", func(w *walk) { w.sets(func(t *firstcome.Terms) { t.Pace = lined.Pace }) }, firstcome.Waiting, everywhere},
-	{"closed with people in line", func(w *walk) { w.turn(ledger.Close) }, firstcome.Closed, everywhere},
+	{"closed with people in line", func(w *walk) { w.turn(firstcome.ChangeClose) }, firstcome.Closed, everywhere},
 	{"retired", (*walk).retire, firstcome.Closed, real},
 }
 
@@ -110,13 +109,13 @@ var standingSteps = []walked{
 	{"a coupon came back", func(w *walk) { w.void("a") }, firstcome.Waiting, everywhere},
 	{"the next in line has it", func(w *walk) { w.serves(1) }, firstcome.Waiting, everywhere},
 	{"raised since", func(w *walk) { w.raise(4) }, firstcome.Waiting, everywhere},
-	{"paused", func(w *walk) { w.turn(ledger.Pause) }, firstcome.Paused, everywhere},
+	{"paused", func(w *walk) { w.turn(firstcome.ChangePause) }, firstcome.Paused, everywhere},
 	{"resumed, and nobody stands by any more", func(w *walk) {
-		w.turn(ledger.Resume)
+		w.turn(firstcome.ChangeResume)
 		w.sets(func(t *firstcome.Terms) { t.Waitlist = false })
 	}, firstcome.Waiting, everywhere},
 	{"sold out", func(w *walk) { w.serves(1); w.serves(1) }, firstcome.SoldOut, everywhere},
-	{"closed", func(w *walk) { w.turn(ledger.Close) }, firstcome.Closed, everywhere},
+	{"closed", func(w *walk) { w.turn(firstcome.ChangeClose) }, firstcome.Closed, everywhere},
 }
 
 func noLine(t *firstcome.Terms) { t.Pace, t.Waitlist = nil, false }

@@ -30,9 +30,9 @@ func openRedis(t *testing.T, change func(*house)) *house {
 	stage.Must(t, err)
 	g, err := redis.Open(t.Context(), redis.Options{
 		URL: services.Redis.Database(t), Secret: stage.Secret(), Clock: h.clock, Ledger: h.ledger.Identity,
-		Marker: func(ctx context.Context, id firstcome.CampaignID) (string, error) {
+		CampaignUID: func(ctx context.Context, id firstcome.CampaignID) (string, error) {
 			c, err := h.ledger.Reads.Campaign(ctx, id)
-			return c.Marker, err
+			return c.CampaignUID, err
 		},
 		Missing: func(ctx context.Context, id firstcome.CampaignID) error {
 			if c, err := h.ledger.Reads.Campaign(ctx, id); err != nil || c.RetiredAt.IsZero() {
@@ -43,9 +43,9 @@ func openRedis(t *testing.T, change func(*house)) *house {
 	})
 	stage.Must(t, err)
 	t.Cleanup(g.Close)
-	stage.Must(t, h.ledger.UseGate(t.Context(), ledger.Beside{Gate: g.Name()}))
+	stage.Must(t, h.ledger.UseGate(t.Context(), ledger.RemoteGate{Gate: g.Name()}))
 	stage.Serve(t, h.ledger)
-	stage.Run(t, record.NewRecorder(g.Journal.Consumer(redis.ConsumerOptions{Active: h.ledger.Recorder.Active}), h.ledger.Recorder, record.Limits{}).Run)
+	stage.Run(t, record.NewRecorder(g.Journal.Consumer(redis.ConsumerOptions{Active: h.ledger.Recorder.Active}), h.ledger.Recorder, record.Options{}).Run)
 	far := struct {
 		gate.Gate
 		*redis.Recovery
@@ -58,12 +58,12 @@ func openRedis(t *testing.T, change func(*house)) *house {
 			return err == nil && state.DrainedThrough == state.LastNumber
 		})
 	}
-	over := &gate.Router{Gate: h.eyes, Retired: h.ledger.Gate, Kept: h.ledger.Recorder, Watch: &h.mender}
-	h.decides, h.coupons, h.over, h.issuer = over, over, over, issue.NewIssuer(over, issue.Limits{})
+	over := &gate.Router{Gate: h.eyes, Retired: h.ledger.Gate, Ledger: h.ledger.Recorder, Watch: &h.mender}
+	h.decides, h.coupons, h.over, h.issuer = over, over, over, issue.NewIssuer(over, issue.Options{})
 	claims := &issue.Answerer{Issuer: h.issuer, Coupons: over}
 	operator := operate.NewRemote(operate.Ledger{Campaigns: h.ledger.Campaigns, Letters: h.ledger.Recorder, Reads: h.ledger.Reads}, h.issuer, claims, gate.NewChanger(h.ledger.Campaigns, over, nil), over, &h.mender)
 	lag := func(context.Context) ([]record.Lag, error) { return nil, nil }
 	recorder := func() record.Stats { return record.Stats{Breaker: "closed"} }
-	h.config = console.Config{Places: over, Operator: operator, Gate: over, Journal: &console.Journal{Gate: g.Name(), Lag: lag, Recorder: recorder, Troubles: h.mender.all}}
+	h.config = console.Options{Places: over, Operator: operator, Gate: over, Journal: &console.Journal{Gate: g.Name(), Lag: lag, Recorder: recorder, Troubles: h.mender.all}}
 	return h.open(over, change)
 }

@@ -18,7 +18,7 @@ var (
 	errGateAway   = fmt.Errorf("%w: no route to the gate", firstcome.ErrGateUnavailable)
 	errRecovering = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, gate.ErrUnverified)
 	errMending    = fmt.Errorf("%w: %w", errRecovering, record.ErrRebuilding)
-	errGone       = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, gate.ErrLost)
+	errGone       = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, gate.ErrGone)
 	errRolledBack = error(&gate.LedgerRolledBackError{Campaign: "spring"})
 	errStaleEpoch = error(&gate.StaleEpochError{Campaign: "spring", Gate: 1, Ledger: 2})
 )
@@ -53,13 +53,13 @@ var stops = map[error]stop{
 		[2]string{"Redis가 비었거나 바뀌었거나 키가 유실되었습니다. 게이트 이름이", "Redis was emptied or replaced, or lost keys. If"},
 	},
 	errRolledBack: {
-		"ahead", "ledger_rolled_back",
+		"ledger_rolled_back", "ledger_rolled_back",
 		[2]string{"원장이 게이트보다 오래되었습니다.", "The ledger is older than the gate, as after a restored backup."},
 		[2]string{"‘추석’ 발급 서버에 문제가 있습니다.", "What decides “추석” is out of order."},
 		[2]string{"원장이 더 오래됨", "the ledger is older"},
 	},
 	errStaleEpoch: {
-		"behind", "stale_epoch",
+		"stale_epoch", "stale_epoch",
 		[2]string{"이 노드가 연결된 Redis의 에폭은 이미 끝났습니다.", "The epoch of the Redis that this node reaches has ended."},
 		[2]string{"‘추석’ 발급 서버에 문제가 있습니다.", "What decides “추석” is out of order."},
 		[2]string{"게이트가 더 오래됨", "the gate is older"},

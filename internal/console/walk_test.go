@@ -12,7 +12,6 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/figures"
 	"github.com/firstcome/firstcome/internal/gate"
-	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -83,9 +82,9 @@ var steps = []walked{
 	{"voided since", func(w *walk) { w.void("b1") }, firstcome.Issued, everywhere},
 	{"sold out again", func(*walk) {}, firstcome.SoldOut, everywhere},
 	{"raised since", func(w *walk) { w.raise(w.terms.Quantity + 4) }, firstcome.Issued, everywhere},
-	{"paused", func(w *walk) { w.turn(ledger.Pause) }, firstcome.Paused, everywhere},
+	{"paused", func(w *walk) { w.turn(firstcome.ChangePause) }, firstcome.Paused, everywhere},
 	{"issued directly in the pause", func(w *walk) { w.direct("another guest") }, firstcome.Paused, everywhere},
-	{"resumed", func(w *walk) { w.turn(ledger.Resume) }, firstcome.Issued, everywhere},
+	{"resumed", func(w *walk) { w.turn(firstcome.ChangeResume) }, firstcome.Issued, everywhere},
 	{"the gate away", func(w *walk) { w.blinds(errGateAway) }, 0, far},
 	{"recovering", func(w *walk) { w.blinds(errRecovering) }, 0, far},
 	{"being rebuilt", func(w *walk) { w.blinds(errMending) }, 0, far},
@@ -95,15 +94,15 @@ var steps = []walked{
 	{"the ledger away", func(w *walk) { w.blinds(nil); w.darkens(true) }, 0, everywhere},
 	{"the gate away, too", func(w *walk) { w.blinds(errGateAway) }, 0, far},
 	{"all back", func(w *walk) { w.blinds(nil); w.darkens(false) }, firstcome.Issued, everywhere},
-	{"closed", func(w *walk) { w.turn(ledger.Close) }, firstcome.Closed, everywhere},
+	{"closed", func(w *walk) { w.turn(firstcome.ChangeClose) }, firstcome.Closed, everywhere},
 	{"retired", (*walk).retire, firstcome.Closed, far},
 }
 
 // neverOpened are the states of a campaign that is closed before it opens.
 var neverOpened = []walked{
 	{"before it opens", func(*walk) {}, firstcome.NotOpen, everywhere},
-	{"paused before it opens", func(w *walk) { w.turn(ledger.Pause) }, firstcome.NotOpen, everywhere},
-	{"closed before it opens", func(w *walk) { w.turn(ledger.Close) }, firstcome.Closed, everywhere},
+	{"paused before it opens", func(w *walk) { w.turn(firstcome.ChangePause) }, firstcome.NotOpen, everywhere},
+	{"closed before it opens", func(w *walk) { w.turn(firstcome.ChangeClose) }, firstcome.Closed, everywhere},
 	{"closed, at the time at which it was to open", func(w *walk) { w.passes(2 * time.Hour) }, firstcome.Closed, everywhere},
 	{"retired", (*walk).retire, firstcome.Closed, far},
 }
@@ -147,7 +146,7 @@ func walkThrough(t *testing.T, open func(t *testing.T, change func(*house)) *hou
 		}
 		w.away = &lostLedger{Reads: h.ledger.Reads}
 		h.config.Ledger, h.config.Watcher.Ledger = w.away, w.away
-		h.config.Watcher.Nodes.(*figures.Board).Rows = lostNodes{h.ledger.Desk, w.away}
+		h.config.Watcher.Nodes.(*figures.Board).Rows = lostNodes{h.ledger.Deployment, w.away}
 		if w.far, w.record = h.remote, h.record; h.gate != nil {
 			w.far, w.record = h.gate, func() { h.gate.Record(t, h.ledger.Recorder, "spring") }
 		}
@@ -317,9 +316,9 @@ func (w *walk) sets(edit func(*firstcome.Terms)) {
 
 func (w *walk) raise(to int64) { w.sets(func(t *firstcome.Terms) { t.Quantity = to }) }
 
-func (w *walk) turn(to ledger.Switch) {
-	stage.Must(w.t, stage.Err(w.config.Operator.Switch(w.t.Context(), "a test", "spring", 0, to)))
-	if to == ledger.Close {
+func (w *walk) turn(to firstcome.ChangeKind) {
+	stage.Must(w.t, stage.Err(w.config.Operator.ChangeState(w.t.Context(), "a test", "spring", 0, to)))
+	if to == firstcome.ChangeClose {
 		w.closed = w.now
 		w.line.end("closed", w.now)
 	}

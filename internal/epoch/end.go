@@ -19,7 +19,7 @@ import (
 // ledger has changed since its state was loaded. recovery.ErrSuperseded means that another attempt has begun.
 // gate.ErrRetired means that the campaign is retired. After these errors nothing is written.
 func (e *Epochs) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded recovery.Loaded, frozen recovery.Frozen) (fill recovery.Refill, err error) {
-	err = e.rows.Locked(ctx, r.Campaign, func(t *sqldb.Tx, s campaign.Stock) error {
+	err = e.store.Locked(ctx, r.Campaign, func(t *sqldb.Tx, s campaign.Row) error {
 		if s.Attempt != r.Attempt || s.RebuildingAt.IsZero() {
 			return recovery.ErrSuperseded
 		}
@@ -33,7 +33,7 @@ func (e *Epochs) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded r
 			err = recovery.ErrMoved
 		}
 		if err == nil {
-			err = e.rows.Passes(t, r.Campaign) // other nodes may have begun to relay since BeginRebuild
+			err = e.store.CheckTopics(t, r.Campaign) // other nodes may have begun to relay since BeginRebuild
 		}
 		if err == nil {
 			err = e.concludeRebuilt(t, &s, 0)
@@ -49,7 +49,7 @@ func (e *Epochs) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded r
 
 // concludeRebuilt concludes the change that has not reached the gate, if there is one. It refuses only terms
 // whose quantity is below the coupons in force, as the ledger or the gate counts them.
-func (e *Epochs) concludeRebuilt(t *sqldb.Tx, s *campaign.Stock, atGate int64) error {
+func (e *Epochs) concludeRebuilt(t *sqldb.Tx, s *campaign.Row, atGate int64) error {
 	if !s.Pending() {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (e *Epochs) concludeRebuilt(t *sqldb.Tx, s *campaign.Stock, atGate int64) e
 	if err := campaign.ConcludeChange(t, *s, s.Version, refused); err != nil {
 		return err
 	}
-	concluded, err := e.rows.RowToChange(t, s.ID)
+	concluded, err := e.store.RowToChange(t, s.ID)
 	*s = concluded
 	return err
 }
@@ -94,7 +94,7 @@ type storedRebuild struct {
 }
 
 // nextEpoch writes the lost numbers, the change, the line and the campaign's row.
-func (e *Epochs) nextEpoch(t *sqldb.Tx, s campaign.Stock, actor string, frozen recovery.Frozen, loaded recovery.Loaded) (fill recovery.Refill, err error) {
+func (e *Epochs) nextEpoch(t *sqldb.Tx, s campaign.Row, actor string, frozen recovery.Frozen, loaded recovery.Loaded) (fill recovery.Refill, err error) {
 	ended := max(s.Ceiling, s.LastNumber, s.DrainedThrough)
 	if frozen.Through > 0 {
 		ended = max(frozen.Through, s.LastNumber, s.DrainedThrough)
@@ -113,12 +113,12 @@ func (e *Epochs) nextEpoch(t *sqldb.Tx, s campaign.Stock, actor string, frozen r
 	}
 	s.Line.Due = frozen.Line.Due
 	carried := loaded.Carried
-	rebuilt := storedRebuild{s.Epoch, ended, lost, carried.People, max(0, s.Line.Waiting-carried.People-carried.Passed), (*campaign.StoredLog)(loaded.Log), loaded.Anew}
-	made, err := e.rows.AddChange(t, s, firstcome.ChangeRebuild, campaign.JSON(rebuilt))
+	rebuilt := storedRebuild{s.Epoch, ended, lost, carried.People, max(0, s.Line.Waiting-carried.People-carried.LeftWithCoupon), (*campaign.StoredLog)(loaded.Log), loaded.Anew}
+	made, err := e.store.AddChange(t, s, firstcome.ChangeRebuild, campaign.JSON(rebuilt))
 	if err != nil {
 		return fill, err
 	}
-	ceiling := e.rows.Grant(&s)
+	ceiling := e.store.Grant(&s)
 	_, err = t.Change(`UPDATE campaigns SET epoch = ?, drained_through = ?, applied = ?, rebuilding_at = NULL WHERE id = ?`,
 		s.Epoch, ended, made.Version, string(s.ID))
 	if err == nil {
@@ -140,7 +140,7 @@ func (e *Epochs) nextEpoch(t *sqldb.Tx, s campaign.Stock, actor string, frozen r
 
 // firstIssue returns when the first claim got a coupon, or the zero time if none did. It skips direct issues,
 // because they may precede the opening.
-func firstIssue(t *sqldb.Tx, s campaign.Stock) (at time.Time, err error) {
+func firstIssue(t *sqldb.Tx, s campaign.Row) (at time.Time, err error) {
 	err = t.Row(`SELECT issued_at FROM coupons WHERE campaign_id = ? AND NOT direct ORDER BY number LIMIT 1`, string(s.ID)).Scan(sqldb.Time(&at))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil

@@ -13,7 +13,7 @@ import (
 // carryLine ends the generation, because it is unknown which of its tickets were assigned, and begins the next one with the users
 // who were carried over. So new users never get a ticket that a lost user may hold. It returns the past generations that a gate
 // keeps.
-func carryLine(t *sqldb.Tx, s *campaign.Stock, carried recovery.Carried, now time.Time) (past []firstcome.PastLine, err error) {
+func carryLine(t *sqldb.Tx, s *campaign.Row, carried recovery.Carried, now time.Time) (past []firstcome.PastLine, err error) {
 	lined, err := campaign.MayBeLined(t, s)
 	if err != nil {
 		return nil, err

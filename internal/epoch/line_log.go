@@ -21,7 +21,7 @@ func (e *Epochs) LineHistory(ctx context.Context, id firstcome.CampaignID) (reco
 
 // LineLogs calls each with the campaigns of this node's gate whose lines have a log. It leaves out campaigns that an operator closed.
 func (e *Epochs) LineLogs(ctx context.Context, each func(firstcome.CampaignID, firstcome.LineLog)) error {
-	all, err := e.lineHistories(ctx, `NOT c.closed AND c.gate = ? AND c.secret = ? AND `+campaign.MayBeInLine, e.rows.Gate, e.rows.Fingerprint)
+	all, err := e.lineHistories(ctx, `NOT c.closed AND c.gate = ? AND c.secret = ? AND `+campaign.MayBeInLine, e.store.Gate, e.store.Fingerprint)
 	for id, history := range all {
 		if history.Log != nil {
 			each(id, *history.Log)

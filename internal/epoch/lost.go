@@ -7,7 +7,7 @@ import (
 
 // loseNumbers writes the lost numbers: those up to through that are neither coupons nor dead letters. It returns
 // how many there are. next is the epoch that begins.
-func loseNumbers(t *sqldb.Tx, s campaign.Stock, through, next int64) (lost int64, err error) {
+func loseNumbers(t *sqldb.Tx, s campaign.Row, through, next int64) (lost int64, err error) {
 	args := []any{string(s.ID), s.DrainedThrough, through}
 	rows, err := t.Query(`SELECT number FROM coupons WHERE campaign_id = ? AND number > ? AND number <= ?
 		UNION SELECT number FROM dead_letters WHERE campaign_id = ? AND number > ? AND number <= ? ORDER BY number`, append(args, args...)...)

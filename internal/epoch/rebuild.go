@@ -21,12 +21,12 @@ import (
 // Epochs manages the epochs of remote gates for package recovery. A rebuild or a reconcile begins the next
 // epoch. The last epoch of a campaign ends when the campaign is retired.
 type Epochs struct {
-	db   *sqldb.DB
-	rows *campaign.Rows
+	db    *sqldb.DB
+	store *campaign.Store
 }
 
 // New returns the epochs of a ledger.
-func New(r *campaign.Rows) *Epochs { return &Epochs{db: r.DB, rows: r} }
+func New(r *campaign.Store) *Epochs { return &Epochs{db: r.DB, store: r} }
 
 // attemptTime is how long a rebuild may send no heartbeat before another attempt may begin.
 const attemptTime = 10 * time.Second
@@ -37,7 +37,7 @@ const attemptTime = 10 * time.Second
 // epoch, and it moves a campaign of another Redis to this node's gate. With any other epoch, a campaign of
 // another Redis is refused with firstcome.ErrGateMismatch.
 func (e *Epochs) BeginRebuild(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64) (recovery.Rebuild, error) {
-	r, err := e.begin(ctx, actor, id, func(s campaign.Stock) (int64, error) {
+	r, err := e.begin(ctx, actor, id, func(s campaign.Row) (int64, error) {
 		switch {
 		case s.Away != nil && epoch != 0:
 			return 0, s.Away
@@ -59,18 +59,18 @@ const tokenBits = 24
 func nextAttempt(last int64) int64 { return (last>>tokenBits+1)<<tokenBits | rand.Int64N(1<<tokenBits) }
 
 // begin claims the campaign's row for an attempt. next returns the attempt's number, or an error that refuses it.
-func (e *Epochs) begin(ctx context.Context, actor string, id firstcome.CampaignID, next func(campaign.Stock) (attempt int64, err error)) (r recovery.Rebuild, err error) {
+func (e *Epochs) begin(ctx context.Context, actor string, id firstcome.CampaignID, next func(campaign.Row) (attempt int64, err error)) (r recovery.Rebuild, err error) {
 	err = e.db.Update(ctx, func(t *sqldb.Tx) error {
-		s, err := e.rows.RowToChange(t, id)
+		s, err := e.store.RowToChange(t, id)
 		if err != nil {
 			return err
 		}
-		if !e.rows.Remote() || e.rows.Gate == "" {
+		if !e.store.Remote() || e.store.Gate == "" {
 			return gate.ErrUnnamed
 		}
 		attempt, err := next(s)
 		if err == nil {
-			err = e.rows.Passes(t, id)
+			err = e.store.CheckTopics(t, id)
 		}
 		if err != nil {
 			return err
@@ -85,8 +85,8 @@ func (e *Epochs) begin(ctx context.Context, actor string, id firstcome.CampaignI
 		case !s.RebuildingAt.IsZero() && now.Before(s.RebuildingAt.Add(attemptTime)) && !now.Before(s.RebuildingAt):
 			return recovery.ErrSuperseded
 		}
-		r = recovery.Rebuild{Campaign: id, Marker: s.Marker, Attempt: attempt, Epoch: s.Epoch, Version: s.Version, Drained: s.DrainedThrough, Actor: actor, InForce: s.InForce, Left: !s.RebuildingAt.IsZero()}
-		_, err = t.Change(`UPDATE campaigns SET attempt = ?, rebuilding_at = ?, gate = ? WHERE id = ?`, r.Attempt, now.UnixMicro(), e.rows.Gate, string(id))
+		r = recovery.Rebuild{Campaign: id, CampaignUID: s.CampaignUID, Attempt: attempt, Epoch: s.Epoch, Version: s.Version, Drained: s.DrainedThrough, Actor: actor, InForce: s.InForce, Left: !s.RebuildingAt.IsZero()}
+		_, err = t.Change(`UPDATE campaigns SET attempt = ?, rebuilding_at = ?, gate = ? WHERE id = ?`, r.Attempt, now.UnixMicro(), e.store.Gate, string(id))
 		return err
 	})
 	return r, err

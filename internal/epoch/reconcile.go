@@ -15,7 +15,7 @@ import (
 // last attempt that the gate knows. The ledger may have forgotten that attempt, and the new attempt's number
 // must be higher.
 func (e *Epochs) BeginReconcile(ctx context.Context, actor string, id firstcome.CampaignID, last int64) (recovery.Rebuild, error) {
-	r, err := e.begin(ctx, actor, id, func(s campaign.Stock) (int64, error) { return nextAttempt(max(s.Attempt, last)), s.Away })
+	r, err := e.begin(ctx, actor, id, func(s campaign.Row) (int64, error) { return nextAttempt(max(s.Attempt, last)), s.Away })
 	return r, sqldb.Wrap(err, "begin to reconcile %s", id)
 }
 
@@ -52,8 +52,8 @@ type storedReconcile struct {
 // after the backup had positions that other facts get now.
 //
 // A second call does nothing. recovery.ErrSuperseded means that another attempt has begun.
-func (e *Epochs) Adopt(ctx context.Context, r recovery.Rebuild, g recovery.Stopped, absent []firstcome.Coupon, complete bool) (a recovery.Adopted, err error) {
-	err = e.rows.Locked(ctx, r.Campaign, func(t *sqldb.Tx, s campaign.Stock) (err error) {
+func (e *Epochs) Adopt(ctx context.Context, r recovery.Rebuild, g recovery.GateState, absent []firstcome.Coupon, complete bool) (a recovery.Adopted, err error) {
+	err = e.store.Locked(ctx, r.Campaign, func(t *sqldb.Tx, s campaign.Row) (err error) {
 		if s.Attempt != r.Attempt || s.RebuildingAt.IsZero() {
 			return recovery.ErrSuperseded
 		}
@@ -73,7 +73,7 @@ func (s *storedReconcile) adopted() recovery.Adopted {
 }
 
 // reconcilingOf returns a campaign's pending reconcile, if there is one.
-func reconcilingOf(t *sqldb.Tx, s campaign.Stock) (r storedReconcile, is bool, err error) {
+func reconcilingOf(t *sqldb.Tx, s campaign.Row) (r storedReconcile, is bool, err error) {
 	rows, err := t.Query(`SELECT payload FROM changes WHERE campaign_id = ? AND version > ? AND kind = 'reconcile'`, string(s.ID), s.Applied)
 	err = sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
 		payload, err := sqldb.One[string](take)
@@ -87,7 +87,7 @@ func reconcilingOf(t *sqldb.Tx, s campaign.Stock) (r storedReconcile, is bool, e
 }
 
 // adopt is the transaction of Adopt.
-func (e *Epochs) adopt(t *sqldb.Tx, s campaign.Stock, actor string, g recovery.Stopped, absent []firstcome.Coupon, complete bool) (a recovery.Adopted, err error) {
+func (e *Epochs) adopt(t *sqldb.Tx, s campaign.Row, actor string, g recovery.GateState, absent []firstcome.Coupon, complete bool) (a recovery.Adopted, err error) {
 	terms, before, err := e.gateTerms(t, &s, g)
 	if err != nil {
 		return a, err
@@ -106,7 +106,7 @@ func (e *Epochs) adopt(t *sqldb.Tx, s campaign.Stock, actor string, g recovery.S
 	made.ClosedAt = sqldb.ToPointer(sqldb.Micros(s.ClosedAt))
 	s.Epoch, s.Ceiling = made.Epoch, max(s.Ceiling, g.Ceiling, g.LastNumber)
 	payload := campaign.JSON(made)
-	version, at := max(s.Version, g.Version)+1, e.rows.DecidesAt(s)
+	version, at := max(s.Version, g.Version)+1, e.store.DecidesAt(s)
 	if err := campaign.InsertChange(t, s.ID, version, firstcome.ChangeReconcile, payload, at); err != nil {
 		return a, err
 	}
@@ -128,7 +128,7 @@ func (e *Epochs) adopt(t *sqldb.Tx, s campaign.Stock, actor string, g recovery.S
 // gateTerms returns the terms by which the gate decides, and the payload of the ledger's terms. The ledger
 // supplies the fields that no gate has. If the ledger has a change that the gate lacks, gateTerms concludes it
 // first, as a rebuild does.
-func (e *Epochs) gateTerms(t *sqldb.Tx, s *campaign.Stock, g recovery.Stopped) (terms firstcome.Terms, before string, err error) {
+func (e *Epochs) gateTerms(t *sqldb.Tx, s *campaign.Row, g recovery.GateState) (terms firstcome.Terms, before string, err error) {
 	if s.Version > g.Version {
 		if err := e.concludeRebuilt(t, s, g.InForce); err != nil {
 			return terms, "", err
@@ -151,7 +151,7 @@ func (e *Epochs) gateTerms(t *sqldb.Tx, s *campaign.Stock, g recovery.Stopped) (
 // knownTerms returns the terms that the gate decides by, as far as the ledger has them, and the payload of the
 // last terms that were not refused. It returns those last terms if their quantity and window are the gate's.
 // Otherwise it returns the terms in force in the ledger.
-func knownTerms(t *sqldb.Tx, s *campaign.Stock, g recovery.Stopped) (terms firstcome.Terms, last string, err error) {
+func knownTerms(t *sqldb.Tx, s *campaign.Row, g recovery.GateState) (terms firstcome.Terms, last string, err error) {
 	err = t.Row(`SELECT payload FROM changes WHERE campaign_id = ? AND kind IN ('terms', 'reconcile') AND NOT refused ORDER BY version DESC LIMIT 1`, string(s.ID)).Scan(&last)
 	if err != nil {
 		return terms, "", err
@@ -172,7 +172,7 @@ const behindReason = "voided behind the backup that was restored"
 
 // voidBehind voids coupons that were voided by changes that the ledger has forgotten. Each void is a change. Their
 // versions follow version.
-func voidBehind(t *sqldb.Tx, s *campaign.Stock, actor string, version int64, at time.Time, voided []firstcome.Coupon) error {
+func voidBehind(t *sqldb.Tx, s *campaign.Row, actor string, version int64, at time.Time, voided []firstcome.Coupon) error {
 	for n, c := range voided {
 		if err := campaign.AddVoidFact(t, *s, c.Number); err != nil {
 			return err

@@ -22,8 +22,8 @@ func (e *Epochs) Retiring(ctx context.Context, closed, retired time.Duration) ([
 		return nil, fmt.Errorf("read which campaigns retire: %w", err)
 	}
 	by := now.Add(-closed).UnixMicro()
-	over, err1 := e.rows.AtGate(ctx, `c.retired_at IS NULL AND c.applied = c.version AND (c.closes_at <= ? OR c.closed_at <= ?)`, by, by)
-	marked, err2 := e.rows.AtGate(ctx, `c.retired_at <= ?`, now.Add(-retired).UnixMicro())
+	over, err1 := e.store.AtGate(ctx, `c.retired_at IS NULL AND c.applied = c.version AND (c.closes_at <= ? OR c.closed_at <= ?)`, by, by)
+	marked, err2 := e.store.AtGate(ctx, `c.retired_at <= ?`, now.Add(-retired).UnixMicro())
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, fmt.Errorf("read which campaigns retire: %w", err)
 	}
@@ -42,11 +42,11 @@ const retiredBy = "firstcome"
 // its numbers must be drained, and it must have no open dead letter. After Retire the ledger answers for the
 // campaign, and the gate may forget it. A second call does nothing.
 func (e *Epochs) Retire(ctx context.Context, id firstcome.CampaignID, seen gate.State, age time.Duration) (retired bool, err error) {
-	err = e.rows.Locked(ctx, id, func(t *sqldb.Tx, s campaign.Stock) (err error) {
+	err = e.store.Locked(ctx, id, func(t *sqldb.Tx, s campaign.Row) (err error) {
 		if retired = !s.RetiredAt.IsZero(); retired {
 			return nil
 		}
-		now := e.rows.DecidesAt(s)
+		now := e.store.DecidesAt(s)
 		by := now
 		if seen.Now.Before(by) {
 			by = seen.Now
@@ -67,10 +67,10 @@ func (e *Epochs) Retire(ctx context.Context, id firstcome.CampaignID, seen gate.
 
 // mayRetire reports whether a campaign was closed at the time by, and has no pending change, undrained number,
 // rebuild or open dead letter. The caller has locked the campaign's row.
-func (e *Epochs) mayRetire(t *sqldb.Tx, s campaign.Stock, seen gate.State, by time.Time) (bool, error) {
+func (e *Epochs) mayRetire(t *sqldb.Tx, s campaign.Row, seen gate.State, by time.Time) (bool, error) {
 	changed := s.Pending() || seen.Version != s.Version || seen.Epoch != s.Epoch
 	undrained := s.DrainedThrough < max(seen.LastNumber, s.LastNumber)
-	if !e.rows.Remote() || changed || undrained || !s.RebuildingAt.IsZero() || !s.ClosedBy(by) {
+	if !e.store.Remote() || changed || undrained || !s.RebuildingAt.IsZero() || !s.ClosedBy(by) {
 		return false, nil
 	}
 	open, err := t.Exists(`SELECT count(*) FROM dead_letters WHERE campaign_id = ? AND resolved_at IS NULL`, string(s.ID))
@@ -79,11 +79,11 @@ func (e *Epochs) mayRetire(t *sqldb.Tx, s campaign.Stock, seen gate.State, by ti
 
 // Forgotten notes that the gate has deleted a retired campaign. A second call does nothing.
 func (e *Epochs) Forgotten(ctx context.Context, id firstcome.CampaignID) error {
-	err := e.rows.Locked(ctx, id, func(t *sqldb.Tx, s campaign.Stock) error {
+	err := e.store.Locked(ctx, id, func(t *sqldb.Tx, s campaign.Row) error {
 		if s.RetiredAt.IsZero() {
 			return campaign.ErrNotRetired
 		}
-		_, err := t.Change(`UPDATE campaigns SET forgotten_at = ? WHERE id = ? AND forgotten_at IS NULL`, e.rows.DecidesAt(s).UnixMicro(), string(id))
+		_, err := t.Change(`UPDATE campaigns SET forgotten_at = ? WHERE id = ? AND forgotten_at IS NULL`, e.store.DecidesAt(s).UnixMicro(), string(id))
 		return err
 	})
 	return sqldb.Wrap(err, "note that the gate has forgotten %s", id)

@@ -20,12 +20,12 @@ func (e *Epochs) SeeRun(ctx context.Context, run recovery.Run) error {
 			return err
 		}
 		var durable bool
-		err = t.Row(`SELECT durable FROM gate_runs WHERE gate = ? AND run = ?`+e.db.Dialect.ForUpdate, e.rows.Gate, run.ID).Scan(&durable)
+		err = t.Row(`SELECT durable FROM gate_runs WHERE gate = ? AND run = ?`+e.db.Dialect.ForUpdate, e.store.Gate, run.ID).Scan(&durable)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
-			_, err = t.Change(`INSERT INTO gate_runs (gate, run, durable, seen_at) VALUES (?, ?, ?, ?)`, e.rows.Gate, run.ID, run.Durable, now.UnixMicro())
+			_, err = t.Change(`INSERT INTO gate_runs (gate, run, durable, seen_at) VALUES (?, ?, ?, ?)`, e.store.Gate, run.ID, run.Durable, now.UnixMicro())
 		case err == nil:
-			_, err = t.Change(`UPDATE gate_runs SET durable = ?, seen_at = ? WHERE gate = ? AND run = ?`, durable && run.Durable, now.UnixMicro(), e.rows.Gate, run.ID)
+			_, err = t.Change(`UPDATE gate_runs SET durable = ?, seen_at = ? WHERE gate = ? AND run = ?`, durable && run.Durable, now.UnixMicro(), e.store.Gate, run.ID)
 		}
 		return err
 	})
@@ -36,7 +36,7 @@ func (e *Epochs) SeeRun(ctx context.Context, run recovery.Run) error {
 func (e *Epochs) RecentRuns(ctx context.Context, within time.Duration) (runs []string, err error) {
 	now, err := e.db.ReadNow(ctx)
 	if err == nil {
-		rows, err2 := e.db.Conclude.QueryContext(ctx, `SELECT run FROM gate_runs WHERE gate = ? AND seen_at > ? ORDER BY run`, e.rows.Gate, now.Add(-within).UnixMicro())
+		rows, err2 := e.db.Conclude.QueryContext(ctx, `SELECT run FROM gate_runs WHERE gate = ? AND seen_at > ? ORDER BY run`, e.store.Gate, now.Add(-within).UnixMicro())
 		runs, err = sqldb.AllRows(rows, err2, sqldb.One[string])
 	}
 	return runs, sqldb.Wrap(err, "read which runs of the gate's servers were seen")
@@ -45,7 +45,7 @@ func (e *Epochs) RecentRuns(ctx context.Context, within time.Duration) (runs []s
 // DurableRun reports whether a run of a server of this node's gate was durable each time a node checked it, and
 // whether any node did.
 func (e *Epochs) DurableRun(ctx context.Context, run string) (durable, seen bool, err error) {
-	err = e.db.Conclude.QueryRowContext(ctx, `SELECT durable FROM gate_runs WHERE gate = ? AND run = ?`, e.rows.Gate, run).Scan(&durable)
+	err = e.db.Conclude.QueryRowContext(ctx, `SELECT durable FROM gate_runs WHERE gate = ? AND run = ?`, e.store.Gate, run).Scan(&durable)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, false, nil
 	}
@@ -66,15 +66,15 @@ func (e *Epochs) Numbered(ctx context.Context, campaign string, above int64, eac
 	return sqldb.Wrap(err, "read which numbers of %s the ledger has", campaign)
 }
 
-// Standard returns the state in which a campaign's gate must be, with terms, pause and close as of a version that
+// LedgerState returns the state in which a campaign's gate must be, with terms, pause and close as of a version that
 // the gate has.
-func (e *Epochs) Standard(ctx context.Context, id firstcome.CampaignID, version int64) (recovery.Standard, error) {
-	s, err := e.rows.Campaign(ctx, id)
+func (e *Epochs) LedgerState(ctx context.Context, id firstcome.CampaignID, version int64) (recovery.LedgerState, error) {
+	s, err := e.store.Campaign(ctx, id)
 	if err != nil {
-		return recovery.Standard{}, err
+		return recovery.LedgerState{}, err
 	}
-	standard := recovery.Standard{Campaign: s.Campaign, Applied: s.Applied, Epoch: s.Epoch, LastNumber: s.LastNumber, DrainedThrough: s.Drained}
-	if standard.Terms, err = e.rows.Terms(ctx, id, version); err != nil {
+	standard := recovery.LedgerState{Campaign: s.Campaign, Applied: s.Applied, Epoch: s.Epoch, LastNumber: s.LastNumber, DrainedThrough: s.Drained}
+	if standard.Terms, err = e.store.Terms(ctx, id, version); err != nil {
 		return standard, err
 	}
 	if err = e.before(ctx, &standard.Campaign, version); err == nil {

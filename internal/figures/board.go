@@ -25,7 +25,7 @@ const (
 	writeWait = 2 * time.Second
 )
 
-// Rows is the table nodes. ledger.Desk implements it.
+// Rows is the table nodes. ledger.Deployment implements it.
 type Rows interface {
 	Clock(ctx context.Context) (time.Time, error)
 	TakeNode(ctx context.Context, n ledger.NodeRow) (counts []byte, err error)

@@ -22,7 +22,7 @@ func TestNodesHearOfEachOtherThroughTheLedger(t *testing.T) {
 			l, err := ledger.Open(t.Context(), kind.Database(t), ledger.Options{Owner: "a test", Secret: stage.Secret()})
 			stage.Must(t, err)
 			defer l.Close()
-			a, b := boardOn(l.Desk, "a"), boardOn(l.Desk, "b")
+			a, b := boardOn(l.Deployment, "a"), boardOn(l.Deployment, "b")
 			for range 3 {
 				b.Counter.Claimed("spring", firstcome.SoldOut, 3*time.Millisecond)
 			}

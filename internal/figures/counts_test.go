@@ -32,17 +32,17 @@ func TestHowManyAskedIsKeptOverARestart(t *testing.T) {
 				stage.Must(t, at.Run(ended)) // its last row
 				stage.Same(t, when, want, figures.NewWatcher(l.Reads, nil, at).Claims(t.Context(), "spring")["sold_out"])
 			}
-			first := boardOn(l.Desk, "a")
+			first := boardOn(l.Deployment, "a")
 			asks("some asked", first, 3, 3)
 			asks("more asked", first, 2, 5)
-			asks("it began again", boardOn(l.Desk, "a"), 1, 6)
-			again := boardOn(l.Desk, "a")
+			asks("it began again", boardOn(l.Deployment, "a"), 1, 6)
+			again := boardOn(l.Deployment, "a")
 			asks("it began once more", again, 0, 6)
-			other := boardOn(l.Desk, "b")
+			other := boardOn(l.Deployment, "b")
 			asks("another one began", other, 10, 16)
 			stage.Must(t, stage.Err(services.Beside(t, name).ExecContext(t.Context(), `UPDATE nodes SET seen_at = seen_at - 3601000000 WHERE host = 'a'`)))
 			asks("the first one is gone for good", other, 0, 16)
-			asks("a third one took its row", boardOn(l.Desk, "c"), 100, 116)
+			asks("a third one took its row", boardOn(l.Deployment, "c"), 100, 116)
 			back := again
 			if kind == services.SQLite { // only one is there at a time
 				back = other

@@ -16,16 +16,16 @@ type Ledger interface {
 	Decides(c *ledger.Status) error
 }
 
-// Whys are the words of Sample.Why. Nothing of a campaign is decided while its gate is lost, unverified, rebuilding, older or behind, or while it is being created.
+// Whys are the words of Sample.Why. Nothing of a campaign is decided while its gate is in one of these states.
 var Whys = []string{
-	"silent",     // the gate does not answer
-	"lost",       // see gate.ErrLost
-	"unverified", // see gate.ErrUnverified
-	"rebuilding", // see record.ErrRebuilding
-	"mismatch",   // this node has another gate or secret than the campaign
-	"older",      // the ledger is older than the gate: see gate.ErrLedgerRolledBack
-	"behind",     // the gate is older than the ledger: see gate.ErrStaleEpoch
-	"creating",   // its creation has not reached the gate
+	"silent",             // the gate does not answer
+	"lost",               // see gate.ErrGone
+	"unverified",         // see gate.ErrUnverified
+	"rebuilding",         // see record.ErrRebuilding
+	"mismatch",           // this node has another gate or secret than the campaign
+	"ledger_rolled_back", // the ledger is older than the gate: see gate.ErrLedgerRolledBack
+	"stale_epoch",        // the gate is older than the ledger: see gate.ErrStaleEpoch
+	"creating",           // its creation has not reached the gate
 }
 
 // whyNot returns the word for why a campaign's gate decides nothing, by its answer, or "" if it decides.
@@ -34,11 +34,11 @@ func whyNot(g gate.StateOf) string {
 	switch {
 	case is(false, firstcome.ErrGateMismatch):
 		return "mismatch"
-	case g.Ahead:
-		return "older"
-	case g.Behind:
-		return "behind"
-	case is(g.Lost, gate.ErrLost):
+	case g.LedgerRolledBack:
+		return "ledger_rolled_back"
+	case g.StaleEpoch:
+		return "stale_epoch"
+	case is(g.Gone, gate.ErrGone):
 		return "lost"
 	case is(g.Frozen, record.ErrRebuilding):
 		return "rebuilding"
@@ -57,7 +57,7 @@ func (w *Watcher) notHere(c *ledger.Status) string {
 		return "creating"
 	case err == nil || !c.RetiredAt.IsZero():
 		return ""
-	case errors.Is(err, gate.ErrLost): // its Redis may have been emptied
+	case errors.Is(err, gate.ErrGone): // its Redis may have been emptied
 		return "lost"
 	}
 	return "mismatch"

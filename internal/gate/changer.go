@@ -16,8 +16,8 @@ import (
 	"github.com/firstcome/firstcome/internal/wait"
 )
 
-// A ChangeBook is the part of a ledger that a Changer needs.
-type ChangeBook interface {
+// A ChangeLog is the part of a ledger that a Changer needs.
+type ChangeLog interface {
 	// Pending returns the changes that the gate lacks, of one campaign or, if id is empty, of all campaigns. The changes of each campaign are in
 	// order. Together with an error it returns those that could be read.
 	Pending(ctx context.Context, id firstcome.CampaignID) ([]firstcome.Change, error)
@@ -30,7 +30,7 @@ type ChangeBook interface {
 // A Changer applies the changes that the ledger has numbered to a remote gate, and notes in the ledger that the gate has them. Each step may be
 // repeated, so several Changers may finish the same change at once, and any other can finish what one leaves when it dies.
 type Changer struct {
-	book   ChangeBook
+	ledger ChangeLog
 	gate   Applier
 	stats  struct{ applied, refused, failed atomic.Int64 }
 	onFail func(error) // may be nil
@@ -54,8 +54,8 @@ const (
 )
 
 // NewChanger returns a Changer from a ledger to a gate. onFail, if not nil, gets the error of each sweep that left a change unfinished.
-func NewChanger(book ChangeBook, gate Applier, onFail func(error)) *Changer {
-	return &Changer{book: book, gate: gate, onFail: onFail}
+func NewChanger(book ChangeLog, gate Applier, onFail func(error)) *Changer {
+	return &Changer{ledger: book, gate: gate, onFail: onFail}
 }
 
 // Stats returns the counters.
@@ -102,7 +102,7 @@ func (c *Changer) finishSoon(ctx context.Context, id firstcome.CampaignID, versi
 func (c *Changer) Finish(ctx context.Context, id firstcome.CampaignID, version int64) error {
 	attempt := func() (struct{}, error) {
 		err := c.finish(ctx, id)
-		if errors.Is(err, ErrLost) || errors.Is(err, ErrGap) || errors.Is(err, ErrForgotten) || errors.Is(err, firstcome.ErrGateMismatch) {
+		if errors.Is(err, ErrGone) || errors.Is(err, ErrGap) || errors.Is(err, ErrLedgerForgot) || errors.Is(err, firstcome.ErrGateMismatch) {
 			err = backoff.Permanent(err) // waiting does not help: the gate must be verified or rebuilt first
 		}
 		return struct{}{}, err
@@ -114,7 +114,7 @@ func (c *Changer) Finish(ctx context.Context, id firstcome.CampaignID, version i
 	if version == 0 {
 		return nil
 	}
-	refused, err := c.book.Refused(ctx, id, version)
+	refused, err := c.ledger.Refused(ctx, id, version)
 	if err == nil && refused {
 		err = firstcome.ErrBelowInForce
 	}
@@ -123,7 +123,7 @@ func (c *Changer) Finish(ctx context.Context, id firstcome.CampaignID, version i
 
 // finish tries once to apply a campaign's pending changes.
 func (c *Changer) finish(ctx context.Context, id firstcome.CampaignID) error {
-	pending, err := c.book.Pending(ctx, id)
+	pending, err := c.ledger.Pending(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (c *Changer) apply(ctx context.Context, change firstcome.Change) error {
 	refused, err := c.gate.Apply(ctx, change)
 	if err == nil {
 		point.Reach(point.Applied)
-		err = c.book.Applied(ctx, change, refused)
+		err = c.ledger.Applied(ctx, change, refused)
 	}
 	switch {
 	case err != nil:
@@ -168,7 +168,7 @@ func (c *Changer) Run(ctx context.Context) error {
 func (c *Changer) sweep(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, sweepTime)
 	defer cancel()
-	pending, failed := c.book.Pending(ctx, "")
+	pending, failed := c.ledger.Pending(ctx, "")
 	if len(pending) == 0 {
 		return failed
 	}

@@ -111,7 +111,7 @@ func TestAnOperatorsChangeIsTriedUntilTheirTimeIsOver(t *testing.T) {
 
 func TestAGateThatLostTheCampaignIsNotAskedAgainAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, lost := range []error{gate.ErrLost, gate.ErrGap} {
+		for _, lost := range []error{gate.ErrGone, gate.ErrGap} {
 			g := &applier{apply: func(firstcome.Change) (bool, error) { return false, lost }}
 			err := gate.NewChanger(pendingBook("c", 2), g, nil).Finish(t.Context(), "c", 2)
 			if !errors.Is(err, lost) || len(g.gets) != 1 {
@@ -128,13 +128,13 @@ func TestF20WhoSweepsFinishesWhatADeadNodeLeft(t *testing.T) {
 		b.fails = 1
 		g := &applier{apply: func(c firstcome.Change) (bool, error) {
 			if c.Campaign == "lost" {
-				return false, gate.ErrLost
+				return false, gate.ErrGone
 			}
 			return c.Version == 3, nil
 		}}
 		told := 0
 		c := gate.NewChanger(b, g, func(err error) {
-			if told++; told > 1 && !errors.Is(err, gate.ErrLost) {
+			if told++; told > 1 && !errors.Is(err, gate.ErrGone) {
 				t.Errorf("a sweep left something undone: %v", err)
 			}
 		})
@@ -202,7 +202,7 @@ func TestAChangeIsMadeOnceTheOneBeforeItIsThere(t *testing.T) {
 
 func TestAnOperatorIsToldWhetherAChangeIsInTheLedger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for name, away := range map[string]error{"lost": gate.ErrLost, "hanging": context.DeadlineExceeded} {
+		for name, away := range map[string]error{"lost": gate.ErrGone, "hanging": context.DeadlineExceeded} {
 			b := pendingBook("c")
 			c := gate.NewChanger(b, &applier{apply: func(firstcome.Change) (bool, error) { return false, away }}, nil)
 			number := func() (int64, error) {

@@ -13,7 +13,7 @@ var ErrUnverified = errors.New("the gate's server is not the one that decided la
 
 // NeedsRebuild reports whether an error of a gate means that the campaign must be verified or rebuilt.
 func NeedsRebuild(err error) bool {
-	return errors.Is(err, ErrUnverified) || errors.Is(err, ErrLost) && !errors.Is(err, firstcome.ErrGateMismatch)
+	return errors.Is(err, ErrUnverified) || errors.Is(err, ErrGone) && !errors.Is(err, firstcome.ErrGateMismatch)
 }
 
 // ErrLedgerRolledBack means that the ledger is older than a campaign's gate: see LedgerRolledBackError.

@@ -36,7 +36,7 @@ type Gate interface {
 	Places
 	Coupons
 	Applier
-	Drains
+	Progress
 	Counters
 	Epochs
 }
@@ -57,12 +57,12 @@ type Counters interface {
 type Applier interface {
 	// Apply applies a change, if the campaign's version at the gate is the one before it. Applying a change again does nothing. refused means that
 	// the gate refused the change, now or earlier, because the quantity would be below the coupons in force: then only the version advances. ErrGap
-	// means that the gate lacks earlier changes. ErrLost means that the gate should have the campaign, and lacks all or part of it.
+	// means that the gate lacks earlier changes. ErrGone means that the gate should have the campaign, and lacks all or part of it.
 	Apply(ctx context.Context, change firstcome.Change) (refused bool, err error)
 }
 
-// Drains reports how far campaigns are drained, and which coupons are recorded.
-type Drains interface {
+// Progress reports how far campaigns are drained, and which coupons are recorded.
+type Progress interface {
 	// DrainedThrough returns the number up to which every number of the campaign has left the journal.
 	DrainedThrough(ctx context.Context, id firstcome.CampaignID) (int64, error)
 
@@ -84,19 +84,19 @@ func IsFatal(err error) bool {
 
 // Coupons finds the coupon that a user holds. A Gate implements it, and the ledger where it decides.
 type Coupons interface {
-	// CouponOf returns the coupon in force that a user holds, firstcome.ErrNoCoupon, or ErrLost if the gate has lost the campaign.
+	// CouponOf returns the coupon in force that a user holds, firstcome.ErrNoCoupon, or ErrGone if the gate has lost the campaign.
 	CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error)
 }
 
 // A Revision is a campaign's last numbered change, its gate's epoch, and how far it is drained, by the ledger. While the ledger returns the same
 // Revision, none of these has changed.
 type Revision struct {
-	Campaign firstcome.CampaignID
-	Version  int64 // of the last numbered change
-	Applied  int64 // version of the last change that the ledger has noted as applied at the gate
-	Epoch    int64
-	Marker   string // the campaign's UID: see firstcome.Change. If it is empty, the fields below are unknown too
-	Drained  int64  // as Through of the ledger's record.Drained
+	Campaign    firstcome.CampaignID
+	Version     int64 // of the last numbered change
+	Applied     int64 // version of the last change that the ledger has noted as applied at the gate
+	Epoch       int64
+	CampaignUID string // the campaign's UID: see firstcome.Change. If it is empty, the fields below are unknown too
+	Drained     int64  // as Through of the ledger's record.Result
 	// Rebuilding means that an attempt at a rebuild has begun and not ended. Its owner may have died.
 	Rebuilding bool
 	// Reconciling means that a reconcile has begun and not ended: see recovery.Machine.
@@ -148,30 +148,30 @@ type State struct {
 	// DrainedThrough is the number up to which every number has left the journal, as a coupon in the ledger, a dead letter or lost.
 	DrainedThrough int64
 	Now            time.Time // the gate's time
-	// Lost means that some of the campaign's keys are gone, so the gate decides nothing: see ErrLost.
-	Lost bool
+	// Gone means that some of the campaign's keys are gone, so the gate decides nothing: see ErrGone.
+	Gone bool
 	// Unverified means that the gate's server restarted, or is another one, and that no node has checked it yet: see ErrUnverified. The gate decides
 	// nothing until then, and may have lost nothing.
 	Unverified bool
 	// Frozen means that the gate is frozen for a rebuild.
 	Frozen bool
-	// Ahead means that the ledger is older than the gate, as far as this node knows, and Behind that the gate is older than the ledger: see
+	// LedgerRolledBack means that the ledger is older than the gate, as far as this node knows, and StaleEpoch that the gate is older than the ledger: see
 	// LedgerRolledBackError and StaleEpochError. Only Router sets them.
-	Ahead, Behind bool
-	Waiting       int64 // people in line
+	LedgerRolledBack, StaleEpoch bool
+	Waiting                      int64 // people in line
 	firstcome.Instants
 }
 
 // Errors of Apply.
 var (
 	ErrGap = errors.New("the gate lacks earlier changes")
-	// ErrLost means that the gate has lost all or part of a campaign. A remaining part is inconsistent, so the gate decides nothing.
-	ErrLost = errors.New("the gate has lost the campaign")
+	// ErrGone means that the gate has lost all or part of a campaign. A remaining part is inconsistent, so the gate decides nothing.
+	ErrGone = errors.New("the gate has lost the campaign")
 )
 
-// ErrForgotten means that the gate has, or once had, a campaign which its ledger created and no longer has, as after a restored backup. Users may
+// ErrLedgerForgot means that the gate has, or once had, a campaign which its ledger created and no longer has, as after a restored backup. Users may
 // hold its coupons, so no campaign may be created under its id: the new coupons would have the same codes.
-var ErrForgotten = errors.New("this ledger created a campaign with this id before and has forgotten it, as after a restored backup; users may hold its coupons, and a new campaign's would have the same codes: use another id")
+var ErrLedgerForgot = errors.New("this ledger created a campaign with this id before and has forgotten it, as after a restored backup; users may hold its coupons, and a new campaign's would have the same codes: use another id")
 
 // ErrRetired means that a campaign ended long ago and its gate has deleted it, so the ledger answers.
 var ErrRetired = errors.New("the campaign is over and its gate has forgotten it")

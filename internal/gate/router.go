@@ -8,22 +8,22 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A Router is a gate whose ledger answers for campaigns that the gate has deleted: then the gate returns ErrRetired or ErrLost, and the ledger has
+// A Router is a gate whose ledger answers for campaigns that the gate has deleted: then the gate returns ErrRetired or ErrGone, and the ledger has
 // the campaign as retired. So a campaign that has ended is never recreated at its gate. While recovery refuses a campaign, the Router stops calls:
 // see may.
 type Router struct {
 	Gate
 	Retired Retired
-	Kept    Kept
+	Ledger  Ledger
 	Watch   Watch // if nil, no campaign is refused, and gates that have lost data are not reported
 }
 
 // Retired answers for retired campaigns. sqlgate.Gate implements it.
 type Retired interface {
 	Coupons
-	// ClaimRetired decides claims of a retired campaign. It returns ErrLost for any other campaign.
+	// ClaimRetired decides claims of a retired campaign. It returns ErrGone for any other campaign.
 	ClaimRetired(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
-	// StateRetired returns the counters of a retired campaign. It returns ErrLost for any other campaign.
+	// StateRetired returns the counters of a retired campaign. It returns ErrGone for any other campaign.
 	StateRetired(ctx context.Context, id firstcome.CampaignID) (State, error)
 	// Holders works as in Decider.
 	Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error)
@@ -31,8 +31,8 @@ type Retired interface {
 	LineOf(ctx context.Context, id firstcome.CampaignID) (LineState, error)
 }
 
-// Kept has calls that only the ledger can answer or log. ledger.Recorder implements it.
-type Kept interface {
+// Ledger has calls that only the ledger can answer or log. ledger.Recorder implements it.
+type Ledger interface {
 	// Has reports for each coupon, of any campaign, whether the ledger has it, voided or not.
 	Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error)
 	// LoseLine ends, as lost, the line of a closed campaign whose gate has lost it. It may be repeated.
@@ -46,7 +46,7 @@ type Watch interface {
 	// Refusal returns why nothing of a campaign may be decided or changed, although its gate could: a LedgerRolledBackError, a StaleEpochError, or
 	// nil.
 	Refusal(id firstcome.CampaignID) error
-	// Suspect notes why a gate did nothing for a campaign, if recovery may help: ErrUnverified, ErrLost or a StaleEpochError. It never blocks.
+	// Suspect notes why a gate did nothing for a campaign, if recovery may help: ErrUnverified, ErrGone or a StaleEpochError. It never blocks.
 	Suspect(id firstcome.CampaignID, why error)
 }
 
@@ -77,7 +77,7 @@ func route[T any](ctx context.Context, r *Router, id firstcome.CampaignID, m may
 		return none, err
 	}
 	answer, err := gate()
-	isLost := errors.Is(err, ErrLost)
+	isLost := errors.Is(err, ErrGone)
 	if isLost || errors.Is(err, ErrRetired) {
 		if _, not := r.Retired.StateRetired(ctx, id); not == nil {
 			return ledger()
@@ -116,7 +116,7 @@ func (r *Router) Issue(ctx context.Context, order Order, id firstcome.CampaignID
 	if err != nil || !issued {
 		return decisions, err
 	}
-	return decisions, r.Kept.LogDirect(ctx, order, id, decisions)
+	return decisions, r.Ledger.LogDirect(ctx, order, id, decisions)
 }
 
 // Holders implements Decider.
@@ -204,7 +204,7 @@ func (r *Router) Apply(ctx context.Context, change firstcome.Change) (refused bo
 		func() (bool, error) { return false, nil },
 		func(lost error) (bool, error) {
 			if change.Kind == firstcome.ChangeClose {
-				lost = errors.Join(lost, r.Kept.LoseLine(ctx, change.Campaign))
+				lost = errors.Join(lost, r.Ledger.LoseLine(ctx, change.Campaign))
 			}
 			return false, lost
 		})
@@ -218,13 +218,13 @@ func (r *Router) Decides(ctx context.Context, id firstcome.CampaignID, epoch int
 	return err
 }
 
-// State implements Counters. It also sets Ahead and Behind.
+// State implements Counters. It also sets LedgerRolledBack and StaleEpoch.
 func (r *Router) State(ctx context.Context, id firstcome.CampaignID) (State, error) {
 	state, err := route(ctx, r, id, read,
 		func() (State, error) { return r.Gate.State(ctx, id) },
 		func() (State, error) { return r.Retired.StateRetired(ctx, id) })
 	refusal := r.refusal(id)
-	state.Ahead, state.Behind = errors.Is(refusal, ErrLedgerRolledBack), errors.Is(refusal, ErrStaleEpoch)
+	state.LedgerRolledBack, state.StaleEpoch = errors.Is(refusal, ErrLedgerRolledBack), errors.Is(refusal, ErrStaleEpoch)
 	return state, err
 }
 
@@ -255,7 +255,7 @@ func (r *Router) Has(ctx context.Context, id firstcome.CampaignID, coupons []fir
 	if len(rest) == 0 {
 		return has, nil
 	}
-	found, err := r.Kept.Has(ctx, id, rest)
+	found, err := r.Ledger.Has(ctx, id, rest)
 	if err != nil {
 		return nil, err
 	}

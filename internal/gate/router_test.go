@@ -89,7 +89,7 @@ func (f far) Has(_ context.Context, _ firstcome.CampaignID, coupons []firstcome.
 // near is the ledger of a plight.
 type near struct {
 	gate.Retired
-	gate.Kept
+	gate.Ledger
 	*plight
 }
 
@@ -103,7 +103,7 @@ func (n near) StateRetired(context.Context, firstcome.CampaignID) (gate.State, e
 	if n.retired {
 		return gate.State{}, nil
 	}
-	return gate.State{}, gate.ErrLost
+	return gate.State{}, gate.ErrGone
 }
 
 func (n near) Holders(context.Context, firstcome.CampaignID, func(firstcome.UserID)) (int64, error) {
@@ -199,7 +199,7 @@ var calls = map[string]call{
 // trouble that it reports, and its result.
 func TestEachCallGoesToTheGateOrToTheLedger(t *testing.T) {
 	stale, rolledBack, away := &gate.StaleEpochError{}, &gate.LedgerRolledBackError{}, errors.New("away")
-	elsewhere := fmt.Errorf("%w: %w", gate.ErrLost, firstcome.ErrGateMismatch)
+	elsewhere := fmt.Errorf("%w: %w", gate.ErrGone, firstcome.ErrGateMismatch)
 	for what, c := range map[string]struct {
 		plight
 		asked func(call) string
@@ -207,10 +207,10 @@ func TestEachCallGoesToTheGateOrToTheLedger(t *testing.T) {
 	}{
 		"all is well":                         {asked: func(c call) string { return "gate" + c.fine }},
 		"its gate has forgotten it":           {plight{fails: gate.ErrRetired, retired: true}, func(c call) string { return "gate retired?" + c.retired }, nil},
-		"it is retired, and the gate is lost": {plight{fails: gate.ErrLost, retired: true}, func(c call) string { return "gate retired?" + c.retired }, nil},
+		"it is retired, and the gate is lost": {plight{fails: gate.ErrGone, retired: true}, func(c call) string { return "gate retired?" + c.retired }, nil},
 		"the gate alone says it is over":      {plight{fails: gate.ErrRetired}, func(call) string { return "gate retired?" }, gate.ErrRetired},
-		"it is closed, and the gate is lost":  {plight{fails: gate.ErrLost, closed: true}, func(c call) string { return "gate retired? suspect" + c.closed }, gate.ErrLost},
-		"another gate decides it":             {plight{fails: elsewhere}, func(c call) string { return "gate retired?" + c.closed }, gate.ErrLost},
+		"it is closed, and the gate is lost":  {plight{fails: gate.ErrGone, closed: true}, func(c call) string { return "gate retired? suspect" + c.closed }, gate.ErrGone},
+		"another gate decides it":             {plight{fails: elsewhere}, func(c call) string { return "gate retired?" + c.closed }, gate.ErrGone},
 		"the gate is not verified":            {plight{fails: gate.ErrUnverified}, func(call) string { return "gate suspect" }, gate.ErrUnverified},
 		"the gate is in a stale epoch":        {plight{fails: stale}, func(call) string { return "gate suspect" }, gate.ErrStaleEpoch},
 		"the gate is away":                    {plight{fails: away}, func(call) string { return "gate" }, away},
@@ -223,7 +223,7 @@ func TestEachCallGoesToTheGateOrToTheLedger(t *testing.T) {
 	} {
 		for name, call := range calls {
 			p := c.plight
-			err := call.do(t.Context(), &gate.Router{Gate: far{plight: &p}, Retired: near{plight: &p}, Kept: near{plight: &p}, Watch: &p})
+			err := call.do(t.Context(), &gate.Router{Gate: far{plight: &p}, Retired: near{plight: &p}, Ledger: near{plight: &p}, Watch: &p})
 			about := name + ", if " + what
 			stage.Same(t, "who is asked by "+about, c.asked(call), strings.Join(p.asked, " "))
 			want := c.err

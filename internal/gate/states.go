@@ -28,7 +28,7 @@ func States(ctx context.Context, gate Counters, ids []firstcome.CampaignID) map[
 	}
 	first, err := gate.State(ctx, ids[0])
 	all[ids[0]] = StateOf{first, err}
-	away := err != nil && !errors.Is(err, ErrLost) && !errors.Is(err, firstcome.ErrGateMismatch) && !errors.Is(err, firstcome.ErrNoCampaign) && !IsFatal(err)
+	away := err != nil && !errors.Is(err, ErrGone) && !errors.Is(err, firstcome.ErrGateMismatch) && !errors.Is(err, firstcome.ErrNoCampaign) && !IsFatal(err)
 	var mu sync.Mutex // guards all
 	var asking errgroup.Group
 	asking.SetLimit(statesAtOnce)

@@ -33,7 +33,7 @@ func (m *meeting) State(_ context.Context, id firstcome.CampaignID) (gate.State,
 	m.together.Done()
 	m.together.Wait()
 	if id == "c-7" {
-		return gate.State{}, gate.ErrLost
+		return gate.State{}, gate.ErrGone
 	}
 	return gate.State{Issued: int64(len(id))}, nil
 }
@@ -44,12 +44,12 @@ func TestTheStatesOfAPageOfCampaignsAreAskedForAtOnce(t *testing.T) {
 	for n := range ids {
 		ids[n] = firstcome.CampaignID(fmt.Sprint("c-", n))
 	}
-	for _, first := range []error{nil, gate.ErrLost, firstcome.ErrGateMismatch} {
+	for _, first := range []error{nil, gate.ErrGone, firstcome.ErrGateMismatch} {
 		m := &meeting{first: first}
 		m.together.Add(page - 1)
 		got := gate.States(t.Context(), m, ids)
 		for _, id := range ids {
-			want := map[firstcome.CampaignID]error{"c-0": first, "c-7": gate.ErrLost}[id]
+			want := map[firstcome.CampaignID]error{"c-0": first, "c-7": gate.ErrGone}[id]
 			if state, told := got[id]; !told || !errors.Is(state.Err, want) || want == nil && state.Err != nil || want == nil && state.Issued != int64(len(id)) {
 				t.Errorf("%s: %+v, want the error %v", id, state, want)
 			}

@@ -46,7 +46,7 @@ func TestF30LargeHeadersAreRefused(t *testing.T) {
 func TestF30HoardersOfConnectionsMakeRoomForHealthyClients(t *testing.T) {
 	const room = 50
 	in := config(reads("ok"))
-	in.Limits.MaxConnections = room
+	in.MaxConnections = room
 	s := openPort(t, in)
 	var hoard []net.Conn
 	for n := range 10 * room {
@@ -74,7 +74,7 @@ func TestF17WhereEveryConnectionIsBusyTheNextIsTurnedAwayAndTheRestRecovers(t *t
 		at <- struct{}{}
 		<-letGo
 	})
-	in.Limits.MaxConnections = room
+	in.MaxConnections = room
 	s := openPort(t, in)
 	busy := make([]net.Conn, room)
 	for n := range busy {
@@ -146,8 +146,8 @@ func TestTwoServersMayHaveOneTLSConfig(t *testing.T) {
 func TestARequestMayTakeLongerByWait(t *testing.T) {
 	for _, text := range []string{httpd.AClaim, aGet} {
 		synctest.Test(t, func(t *testing.T) {
-			in := config(func(http.ResponseWriter, *http.Request) { time.Sleep(limits.Read + limits.Write) }) // synctest's time
-			in.Limits.Wait = time.Hour
+			in := config(func(http.ResponseWriter, *http.Request) { time.Sleep(limits.ReadTimeout + limits.WriteTimeout) }) // synctest's time
+			in.HandlerWait = time.Hour
 			ask(t, open(t, in).dial(), text)
 		})
 	}

@@ -189,7 +189,7 @@ func TestADetachedConnectionHasNoDeadline(t *testing.T) {
 				takes(w, r)
 			}
 		})
-		in.Limits.Write = write
+		in.WriteTimeout = write
 		s := openPort(t, in)
 		c := s.dial()
 		ask(t, c, httpd.AClaim) // sets the deadline of an answer
@@ -232,7 +232,7 @@ func TestADetachedConnectionTakesNoRoomAmongTheOthers(t *testing.T) {
 	const room = 2
 	taken := make(chan *httpd.Detached, 1)
 	in := config(detaches(taken))
-	in.Limits.MaxConnections = room
+	in.MaxConnections = room
 	s := openPort(t, in)
 	var all []*httpd.Detached
 	for n := range 5 * room {

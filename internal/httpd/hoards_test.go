@@ -90,7 +90,7 @@ func TestF30WhoeverKeepsAConnectionWaitingMakesRoom(t *testing.T) {
 	}
 }
 
-func keepsNobodyOut(t *testing.T, open func(*testing.T, httpd.Config) *site, hold func(*testing.T, *site)) {
+func keepsNobodyOut(t *testing.T, open func(*testing.T, httpd.Options) *site, hold func(*testing.T, *site)) {
 	const room = 8
 	large := strings.Repeat("x", 16<<20) // more than the sockets hold
 	in := config(func(w http.ResponseWriter, r *http.Request) {
@@ -98,7 +98,7 @@ func keepsNobodyOut(t *testing.T, open func(*testing.T, httpd.Config) *site, hol
 			reads(large)(w, r)
 		}
 	})
-	in.Limits = httpd.Limits{MaxConnections: room, Header: time.Hour, Read: time.Hour, Write: time.Hour, Idle: time.Hour, Grace: time.Millisecond}
+	in.MaxConnections, in.ReadHeaderTimeout, in.ReadTimeout, in.WriteTimeout, in.IdleTimeout, in.ShutdownGrace = room, time.Hour, time.Hour, time.Hour, time.Hour, time.Millisecond
 	s := open(t, in)
 	for range 4 * room {
 		hold(t, s)

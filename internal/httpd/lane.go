@@ -63,7 +63,7 @@ func (s *Server) lane(c *conn) {
 	}()
 	// As with net/http, the first request's time begins with the connection.
 	l.began = time.Now()
-	if c.Conn.SetReadDeadline(l.began.Add(s.Limits.Header)) != nil {
+	if c.Conn.SetReadDeadline(l.began.Add(s.ReadHeaderTimeout)) != nil {
 		return
 	}
 	for end = goesOn; end == goesOn; {
@@ -150,9 +150,9 @@ func (l *lane) wait(found finding) error {
 	if l.began.IsZero() {
 		l.began = time.Now()
 	}
-	long := l.Limits.Header
+	long := l.ReadHeaderTimeout
 	if found == headed {
-		long = l.Limits.Read
+		long = l.ReadTimeout
 		l.conn.idle.Store(false) // as net/http does
 	}
 	l.reads = time.Time{}
@@ -186,13 +186,13 @@ func (l *lane) answer(t *turn) ending {
 	now := time.Now()
 	c.rest(now.UnixNano())
 	t.out = t.reply.appendTo(t.out[:0], now)
-	if isDue(&l.writes, now, l.Limits.Write) && c.Conn.SetWriteDeadline(now.Add(l.Limits.Write)) != nil {
+	if isDue(&l.writes, now, l.WriteTimeout) && c.Conn.SetWriteDeadline(now.Add(l.WriteTimeout)) != nil {
 		return over
 	}
 	if _, err := c.Conn.Write(t.out); err != nil || t.reply.closes() {
 		return over
 	}
-	if l.began = (time.Time{}); isDue(&l.reads, now, l.Limits.Idle) && c.Conn.SetReadDeadline(now.Add(l.Limits.Idle+l.Limits.Idle/16)) != nil { // never too early: a proxy trusts it
+	if l.began = (time.Time{}); isDue(&l.reads, now, l.IdleTimeout) && c.Conn.SetReadDeadline(now.Add(l.IdleTimeout+l.IdleTimeout/16)) != nil { // never too early: a proxy trusts it
 		return over
 	}
 	c.idle.Store(true)

@@ -90,7 +90,7 @@ func exchanged(t *testing.T, way int, pieces []string, waits func(n int) bool) (
 				break
 			}
 		}
-		time.Sleep(2 * limits.Idle) // synctest's time: the server gives the connection up
+		time.Sleep(2 * limits.IdleTimeout) // synctest's time: the server gives the connection up
 		e.Answers = <-got
 		_ = c.Close()
 	})
@@ -207,17 +207,17 @@ func TestF30SlowClientsAndIdlersAreCut(t *testing.T) {
 		sent   []string // a second apart
 		took   time.Duration
 	}{
-		"who sends nothing":         {0, nil, limits.Header},
-		"who sends half a claim":    {0, []string{claim[:60]}, limits.Header},
-		"an idler":                  {3, nil, limits.Idle + limits.Idle/16},
-		"half a head":               {3, []string{claim[:60]}, limits.Header},
-		"half an empty line":        {3, []string{"\r"}, limits.Header},
-		"a head in pieces":          {3, []string{claim[:60], claim[60:70], claim[70:80]}, limits.Header},
-		"half a body":               {3, []string{claim[:len(claim)-3]}, limits.Read},
-		"a body in pieces":          {3, []string{claim[:60], claim[60 : len(claim)-3], claim[len(claim)-3 : len(claim)-1]}, limits.Read},
-		"another request's head":    {3, []string{"GET /a HTTP/1.1\r\nX-Slow: "}, limits.Header},
-		"what is not plain":         {3, []string{"GET /a HTTP/1.0\r\nX-Slow: "}, limits.Header},
-		"a body that is no claim's": {3, []string{"POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n12345678"}, limits.Read},
+		"who sends nothing":         {0, nil, limits.ReadHeaderTimeout},
+		"who sends half a claim":    {0, []string{claim[:60]}, limits.ReadHeaderTimeout},
+		"an idler":                  {3, nil, limits.IdleTimeout + limits.IdleTimeout/16},
+		"half a head":               {3, []string{claim[:60]}, limits.ReadHeaderTimeout},
+		"half an empty line":        {3, []string{"\r"}, limits.ReadHeaderTimeout},
+		"a head in pieces":          {3, []string{claim[:60], claim[60:70], claim[70:80]}, limits.ReadHeaderTimeout},
+		"half a body":               {3, []string{claim[:len(claim)-3]}, limits.ReadTimeout},
+		"a body in pieces":          {3, []string{claim[:60], claim[60 : len(claim)-3], claim[len(claim)-3 : len(claim)-1]}, limits.ReadTimeout},
+		"another request's head":    {3, []string{"GET /a HTTP/1.1\r\nX-Slow: "}, limits.ReadHeaderTimeout},
+		"what is not plain":         {3, []string{"GET /a HTTP/1.0\r\nX-Slow: "}, limits.ReadHeaderTimeout},
+		"a body that is no claim's": {3, []string{"POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n12345678"}, limits.ReadTimeout},
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -250,7 +250,7 @@ func TestAConnectionInUseIsNotCutForBeingIdle(t *testing.T) {
 			ask(t, c, httpd.AClaim)
 			send(t, c, httpd.AClaim[:len(httpd.AClaim)-1])
 			ask(t, c, httpd.AClaim[len(httpd.AClaim)-1:])
-			time.Sleep(limits.Idle / 4) // synctest's time
+			time.Sleep(limits.IdleTimeout / 4) // synctest's time
 		}
 		if e.lane != 40 {
 			t.Errorf("%d of 40 claims were answered in the lane", e.lane)
@@ -269,7 +269,7 @@ func TestF30AClientThatDoesNotReadItsAnswerIsCut(t *testing.T) {
 				synctest.Wait()
 			}
 			send(t, c, text)
-			time.Sleep(limits.Write) // synctest's time
+			time.Sleep(limits.WriteTimeout) // synctest's time
 			synctest.Wait()
 			cut := time.Now()
 			if _, err := http.ReadResponse(bufio.NewReader(c), nil); err == nil || time.Since(cut) > 0 {
@@ -328,7 +328,7 @@ func TestAnIdleConnectionIsKeptForItsWholeTime(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				in := config(func(w http.ResponseWriter, _ *http.Request) { w.Header()["Content-Type"] = []string{"text/plain"} })
-				in.Short, in.Limits.Idle = short, 620*time.Second
+				in.Short, in.IdleTimeout = short, 620*time.Second
 				c := open(t, in).dial()
 				for _, later := range []time.Duration{0, 30 * time.Second, 619 * time.Second} {
 					time.Sleep(later) // synctest's time
@@ -338,7 +338,7 @@ func TestAnIdleConnectionIsKeptForItsWholeTime(t *testing.T) {
 				if _, err := c.Read(make([]byte, 1)); err == nil {
 					t.Error("it is not closed")
 				}
-				if idle := time.Since(began); idle < in.Limits.Idle || idle > in.Limits.Idle+in.Limits.Idle/16 {
+				if idle := time.Since(began); idle < in.IdleTimeout || idle > in.IdleTimeout+in.IdleTimeout/16 {
 					t.Errorf("it is closed after %v", idle)
 				}
 			})

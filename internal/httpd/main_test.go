@@ -19,21 +19,21 @@ import (
 
 func TestMain(m *testing.M) { services.Main(m) }
 
-// limits are the tests' Limits, unless a test has its own.
-var limits = httpd.Limits{Header: 5 * time.Second, Read: 15 * time.Second, Write: 30 * time.Second, Idle: 2 * time.Minute, Grace: 10 * time.Second}
+// limits are the limits of the tests, unless a test has its own.
+var limits = httpd.Options{ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, ShutdownGrace: 10 * time.Second}
 
 // short are the routes of the tests that lanes answer.
 var short = []httpd.Route{{Method: "POST", Path: "/v1/campaigns/{id}/claims"}, {Method: "GET", Path: "/v1/campaigns/{id}"}}
 
-// config returns a configuration with lanes for a handler.
-func config(handler http.HandlerFunc) httpd.Config {
-	return httpd.Config{
-		Handler: handler, Short: short, Limits: limits, Log: slog.New(slog.DiscardHandler),
-		TurnAway: func(w http.ResponseWriter) {
-			w.Header()["Retry-After"] = []string{"2"}
-			w.WriteHeader(http.StatusServiceUnavailable)
-		},
+// config returns options with lanes for a handler.
+func config(handler http.HandlerFunc) httpd.Options {
+	o := limits
+	o.Handler, o.Short, o.Log = handler, short, slog.New(slog.DiscardHandler)
+	o.TurnAway = func(w http.ResponseWriter) {
+		w.Header()["Retry-After"] = []string{"2"}
+		w.WriteHeader(http.StatusServiceUnavailable)
 	}
+	return o
 }
 
 // A pipes is a listener of net.Pipe's connections.
@@ -76,7 +76,7 @@ type site struct {
 }
 
 // open serves pipes until the test's end.
-func open(t *testing.T, c httpd.Config) *site {
+func open(t *testing.T, c httpd.Options) *site {
 	t.Helper()
 	ln := newPipes()
 	s := serve(t, c, ln, nil)
@@ -89,13 +89,13 @@ func open(t *testing.T, c httpd.Config) *site {
 }
 
 // openPort serves a port of the loopback until the test's end.
-func openPort(t *testing.T, c httpd.Config) *site {
+func openPort(t *testing.T, c httpd.Options) *site {
 	t.Helper()
 	return openPortWith(t, c, nil)
 }
 
 // openTLS works like openPort, with TLS.
-func openTLS(t *testing.T, c httpd.Config) *site {
+func openTLS(t *testing.T, c httpd.Options) *site {
 	t.Helper()
 	lender := httptest.NewUnstartedServer(nil) // for its certificate
 	lender.StartTLS()
@@ -107,7 +107,7 @@ func openTLS(t *testing.T, c httpd.Config) *site {
 	return s
 }
 
-func openPortWith(t *testing.T, c httpd.Config, secure *tls.Config) *site {
+func openPortWith(t *testing.T, c httpd.Options, secure *tls.Config) *site {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	stage.Must(t, err)
@@ -123,7 +123,7 @@ func openPortWith(t *testing.T, c httpd.Config, secure *tls.Config) *site {
 	return s
 }
 
-func serve(t *testing.T, c httpd.Config, ln net.Listener, secure *tls.Config) *site {
+func serve(t *testing.T, c httpd.Options, ln net.Listener, secure *tls.Config) *site {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &site{Server: httpd.New(c), stop: stop, end: make(chan error, 1)}
 	ended := make(chan struct{})

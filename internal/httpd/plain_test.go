@@ -96,7 +96,7 @@ func TestWhatNetHTTPMayActOnIsNotPlain(t *testing.T) {
 }
 
 func TestALanesRoutesAreThoseThatAreShort(t *testing.T) {
-	s := New(Config{Short: []Route{{"POST", "/v1/campaigns/{id}/claims"}, {"GET", "/v1/campaigns/{id}/claims/{user}"}, {"GET", "/"}}})
+	s := New(Options{Short: []Route{{"POST", "/v1/campaigns/{id}/claims"}, {"GET", "/v1/campaigns/{id}/claims/{user}"}, {"GET", "/"}}})
 	for line, want := range map[string]bool{
 		"POST /v1/campaigns/c/claims":          true,
 		"POST /v1/campaigns/-._~9Z/claims":     true,
@@ -171,7 +171,7 @@ func FuzzPlain(f *testing.F) {
 	for _, c := range findings {
 		f.Add([]byte(c.text))
 	}
-	short := New(Config{Short: []Route{{"POST", "/v1/campaigns/{id}/claims"}, {"GET", "/{a}/{b}"}}})
+	short := New(Options{Short: []Route{{"POST", "/v1/campaigns/{id}/claims"}, {"GET", "/{a}/{b}"}}})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var p plain
 		found := p.read(b)

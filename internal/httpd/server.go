@@ -22,8 +22,8 @@ const (
 	maxStreams = 100
 )
 
-// Config is the configuration of a Server.
-type Config struct {
+// Options are the options of a Server. A time or a number that is 0 means its default.
+type Options struct {
 	Handler http.Handler
 	// Short are the routes that a lane may answer. Their answers are small, come soon and have a Content-Type, or their handlers take the connection
 	// with Detach. Their handlers keep only strings of the request, and need not know that the client left. If Short is empty, there are no lanes.
@@ -34,36 +34,31 @@ type Config struct {
 	// TurnAway answers a client for which there is no room. It does not get a request.
 	TurnAway func(http.ResponseWriter)
 	Log      *slog.Logger
-	Limits   Limits // zero fields mean the defaults
-}
-
-// Limits bound what clients can use. The zero value of a field means its default.
-type Limits struct {
 	// MaxConnections is the most open connections; default 8192, at about 20 KB each. The file descriptors may allow fewer.
-	MaxConnections int
-	Header         time.Duration // for a request's headers to arrive; default 5s
-	Read           time.Duration // for a whole request to arrive; default 15s
-	Write          time.Duration // for an answer, or a part of a stream, to leave; default 30s
-	// Wait is added to Read and Write if the handler may wait longer than they allow for. When they end, the connection is dropped, whatever was
-	// decided.
-	Wait  time.Duration
-	Idle  time.Duration // for the next request of a connection, at least; default 2m. A lane may wait a sixteenth longer
-	Grace time.Duration // for requests in flight when Serve must end; default 15s
+	MaxConnections    int
+	ReadHeaderTimeout time.Duration // for a request's headers to arrive; default 5s
+	ReadTimeout       time.Duration // for a whole request to arrive; default 15s
+	WriteTimeout      time.Duration // for an answer, or a part of a stream, to leave; default 30s
+	// HandlerWait is added to ReadTimeout and WriteTimeout if the handler may wait longer than they allow for. When they end, the connection is
+	// dropped, whatever was decided.
+	HandlerWait   time.Duration
+	IdleTimeout   time.Duration // for the next request of a connection, at least; default 2m. A lane may wait a sixteenth longer
+	ShutdownGrace time.Duration // for requests in flight when Serve must end; default 15s
 }
 
-func (l Limits) withDefaults() Limits {
-	l.MaxConnections = cmp.Or(l.MaxConnections, 8192)
-	l.Header = cmp.Or(l.Header, 5*time.Second)
-	l.Read = cmp.Or(l.Read, 15*time.Second) + l.Wait
-	l.Write = cmp.Or(l.Write, 30*time.Second) + l.Wait
-	l.Idle = cmp.Or(l.Idle, 2*time.Minute)
-	l.Grace = cmp.Or(l.Grace, 15*time.Second)
-	return l
+func (o Options) withDefaults() Options {
+	o.MaxConnections = cmp.Or(o.MaxConnections, 8192)
+	o.ReadHeaderTimeout = cmp.Or(o.ReadHeaderTimeout, 5*time.Second)
+	o.ReadTimeout = cmp.Or(o.ReadTimeout, 15*time.Second) + o.HandlerWait
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second) + o.HandlerWait
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, 2*time.Minute)
+	o.ShutdownGrace = cmp.Or(o.ShutdownGrace, 15*time.Second)
+	return o
 }
 
 // A Server answers the requests of a listener. Make one with New; it serves once.
 type Server struct {
-	Config
+	Options
 	conns   *conns
 	handed  chan net.Conn // from lanes to net/http
 	stopped chan struct{} // closed when net/http no longer accepts connections
@@ -72,10 +67,10 @@ type Server struct {
 }
 
 // New returns a Server.
-func New(c Config) *Server {
-	c.Limits = c.Limits.withDefaults()
+func New(o Options) *Server {
+	o = o.withDefaults()
 	return &Server{
-		Config: c, conns: newConns(c.Limits.MaxConnections),
+		Options: o, conns: newConns(o.MaxConnections),
 		handed: make(chan net.Conn), stopped: make(chan struct{}),
 		turns: sync.Pool{New: func() any { return &turn{} }},
 	}
@@ -85,7 +80,7 @@ func New(c Config) *Server {
 func (s *Server) Drain() { s.closing.Store(true) }
 
 // Serve answers requests on ln, with TLS if config is not nil, until ctx ends. Then it stops accepting, and returns nil when the requests in flight
-// are answered, or an error if that takes longer than Limits.Grace. It closes ln.
+// are answered, or an error if that takes longer than ShutdownGrace. It closes ln.
 func (s *Server) Serve(ctx context.Context, ln net.Listener, config *tls.Config) error {
 	server := s.netHTTP(config)
 	defer server.Close() //nolint:errcheck // the listeners are closed, and all other connections are dropped
@@ -113,10 +108,10 @@ func (s *Server) netHTTP(config *tls.Config) *http.Server {
 	return &http.Server{
 		Handler:           http.HandlerFunc(s.attend),
 		TLSConfig:         config.Clone(), // net/http modifies it, and another server may use it too
-		ReadHeaderTimeout: s.Limits.Header,
-		ReadTimeout:       s.Limits.Read,
-		WriteTimeout:      s.Limits.Write,
-		IdleTimeout:       s.Limits.Idle,
+		ReadHeaderTimeout: s.ReadHeaderTimeout,
+		ReadTimeout:       s.ReadTimeout,
+		WriteTimeout:      s.WriteTimeout,
+		IdleTimeout:       s.IdleTimeout,
 		MaxHeaderBytes:    maxHeader - headerSlop,
 		ConnState:         noteState,
 		ConnContext:       keepConn,

@@ -21,11 +21,11 @@ const (
 //  1. The listener is closed. The kernel refuses new connections, and those not accepted yet: only a
 //     load balancer that saw the node become unready keeps clients from trying.
 //  2. Every answer says that its connection closes. Connections that are idle are
-//     closed; what is in flight is waited for, up to Limits.Grace.
+//     closed; what is in flight is waited for, up to ShutdownGrace.
 //
 // accepting gets the error with which accepting ends.
 func (s *Server) stop(ln net.Listener, accepting <-chan error) error {
-	grace, cancel := context.WithTimeout(context.Background(), s.Limits.Grace)
+	grace, cancel := context.WithTimeout(context.Background(), s.ShutdownGrace)
 	defer cancel()
 	s.Drain()
 	err := ln.Close()
@@ -34,7 +34,7 @@ func (s *Server) stop(ln net.Listener, accepting <-chan error) error {
 	}
 	s.conns.seeOff(grace)
 	if busy := s.conns.busy(); busy > 0 {
-		err = errors.Join(err, fmt.Errorf("%d requests were still in flight after %v", busy, s.Limits.Grace))
+		err = errors.Join(err, fmt.Errorf("%d requests were still in flight after %v", busy, s.ShutdownGrace))
 	}
 	s.conns.closeThose(func(*conn) bool { return true })
 	return err

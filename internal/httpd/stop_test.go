@@ -28,9 +28,9 @@ func TestF22AStopAnswersWhatIsOnItsWay(t *testing.T) {
 				time.Sleep(time.Second / 2) // synctest's time
 				stopped := time.Now()
 				s.stop()
-				time.Sleep(limits.Grace / 2) // synctest's time
+				time.Sleep(limits.ShutdownGrace / 2) // synctest's time
 				if !busy {
-					if err := <-s.end; err != nil || time.Since(stopped) > limits.Grace/2 {
+					if err := <-s.end; err != nil || time.Since(stopped) > limits.ShutdownGrace/2 {
 						t.Errorf("behind %d bytes it ends after %v in %v", n, time.Since(stopped), err)
 					}
 					return
@@ -38,7 +38,7 @@ func TestF22AStopAnswersWhatIsOnItsWay(t *testing.T) {
 				if r := ask(t, c, request[n:]); r.StatusCode != http.StatusOK {
 					t.Errorf("behind %d bytes it is answered %v", n, r)
 				}
-				if err := <-s.end; err != nil || time.Since(stopped) > limits.Grace {
+				if err := <-s.end; err != nil || time.Since(stopped) > limits.ShutdownGrace {
 					t.Errorf("it ends after %v in %v", time.Since(stopped), err)
 				}
 			})
@@ -131,7 +131,7 @@ func TestF22AStopThatGivesUpARequestSaysSo(t *testing.T) {
 			began := time.Now()
 			s.stop()
 			err := <-s.end
-			if took := time.Since(began); err == nil || took != limits.Grace {
+			if took := time.Since(began); err == nil || took != limits.ShutdownGrace {
 				t.Errorf("it ends after %v in %v", took, err)
 			}
 			isCut(t, c)

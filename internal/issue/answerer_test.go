@@ -19,7 +19,7 @@ func answerer(t *testing.T, b *board, when firstcome.AnswerWhen) *issue.Answerer
 	t.Helper()
 	m := stage.NewGate(10, "c")
 	return &issue.Answerer{
-		Issuer: stage.Issuer(t, m, issue.Limits{}), Waiter: waiter(t, b), Wait: time.Second,
+		Issuer: stage.Issuer(t, m, issue.Options{}), Waiter: waiter(t, b), Wait: time.Second,
 		Terms: func(context.Context, firstcome.CampaignID, int64) (firstcome.Terms, error) {
 			return firstcome.Terms{Answer: when}, nil
 		},

@@ -21,7 +21,7 @@ type callers struct {
 type waiting struct {
 	coupon  firstcome.Coupon
 	callers *callers
-	place   int        // index in early, or -1
+	index   int        // index in early, or -1
 	left    bool       // the caller no longer waits
 	done    chan error // has a buffer for the one answer
 }
@@ -32,8 +32,8 @@ func (c *callers) add(w *waiting) {
 }
 
 func (c *callers) leave(w *waiting) {
-	if w.left = true; w.place >= 0 {
-		heap.Remove(&c.early, w.place)
+	if w.left = true; w.index >= 0 {
+		heap.Remove(&c.early, w.index)
 		wait.Wake(c.signal)
 	}
 }
@@ -74,7 +74,7 @@ func (c *callers) recorded(coupons []firstcome.Coupon) {
 		}
 	}
 	for _, w := range are {
-		heap.Remove(&c.early, w.place)
+		heap.Remove(&c.early, w.index)
 		w.done <- nil
 	}
 	if len(are) > 0 {
@@ -119,13 +119,13 @@ func (e early) Len() int           { return len(e) }
 func (e early) Less(a, b int) bool { return e[a].coupon.Number < e[b].coupon.Number }
 func (e early) Swap(a, b int) {
 	e[a], e[b] = e[b], e[a]
-	e[a].place, e[b].place = a, b
+	e[a].index, e[b].index = a, b
 }
 
 // Push implements heap.Interface.
 func (e *early) Push(x any) {
 	one := x.(*waiting)
-	one.place = len(*e)
+	one.index = len(*e)
 	*e = append(*e, one)
 }
 
@@ -134,6 +134,6 @@ func (e *early) Pop() any {
 	all := *e
 	last := all[len(all)-1]
 	all[len(all)-1] = nil
-	*e, last.place = all[:len(all)-1], -1
+	*e, last.index = all[:len(all)-1], -1
 	return last
 }

@@ -26,7 +26,7 @@ func newFilter(seed maphash.Seed, hashes []uint64) *filter {
 	f := &filter{seed: seed, bits: make([]uint64, len(hashes)*bitsPerHolder/64+minWords)}
 	for _, h := range hashes {
 		for p := range uint64(probes) {
-			word, bit := f.place(h, p)
+			word, bit := f.bit(h, p)
 			f.bits[word] |= bit
 		}
 	}
@@ -37,15 +37,15 @@ func newFilter(seed maphash.Seed, hashes []uint64) *filter {
 func (f *filter) mayHave(user firstcome.UserID) bool {
 	h := maphash.String(f.seed, string(user))
 	for p := range uint64(probes) {
-		if word, bit := f.place(h, p); f.bits[word]&bit == 0 {
+		if word, bit := f.bit(h, p); f.bits[word]&bit == 0 {
 			return false
 		}
 	}
 	return true
 }
 
-// place returns the word and the bit of a hash's probe p, by double hashing with the two halves of the hash (Kirsch and Mitzenmacher 2006).
-func (f *filter) place(h, p uint64) (word, bit uint64) {
+// bit returns the word and the bit of a hash's probe p, by double hashing with the two halves of the hash (Kirsch and Mitzenmacher 2006).
+func (f *filter) bit(h, p uint64) (word, bit uint64) {
 	n := (h + p*(h>>32|1)) % uint64(len(f.bits)*64)
 	return n / 64, 1 << (n % 64)
 }

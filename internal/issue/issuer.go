@@ -14,8 +14,8 @@ import (
 	"github.com/firstcome/firstcome/internal/line"
 )
 
-// Limits bound an Issuer. The zero value of a field means its default.
-type Limits struct {
+// Options bound an Issuer. The zero value of a field means its default.
+type Options struct {
 	Batch   int // the most claims in one call of the gate; default 512
 	Waiting int // the most claims of one campaign that wait; others get ErrTooMany; default 16384
 	// Gate is the time-out of a gate call, and the longest wait of a claim before its call; default 5s. Calls share a timer, so a call may get up to a
@@ -40,7 +40,7 @@ const (
 // An Issuer decides claims through a gate, in batches (group commit). Make one with NewIssuer. Its methods may be called from many goroutines.
 type Issuer struct {
 	gate   gate.Decider
-	limits Limits
+	limits Options
 	start  time.Time // what the monotonic durations count from
 	known  *known
 	queues sync.Map // firstcome.CampaignID → *queue
@@ -71,7 +71,7 @@ type Stats struct {
 }
 
 // NewIssuer returns an Issuer in front of a gate.
-func NewIssuer(decider gate.Decider, limits Limits) *Issuer {
+func NewIssuer(decider gate.Decider, limits Options) *Issuer {
 	limits.Batch, limits.Waiting, limits.Gate = cmp.Or(limits.Batch, gate.DefaultBatch), cmp.Or(limits.Waiting, defaultWaiting), cmp.Or(limits.Gate, gate.DefaultTimeout)
 	i := &Issuer{gate: decider, limits: limits, start: time.Now(), known: &known{seed: maphash.MakeSeed()}}
 	i.claims.New = func() any { return &claim{done: make(chan struct{}, 1)} }

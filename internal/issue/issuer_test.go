@@ -20,7 +20,7 @@ import (
 )
 
 // heldIssuer returns an Issuer of a gate whose calls for the campaign c wait until the test lets them continue.
-func heldIssuer(t *testing.T, quantity int64, limits issue.Limits) (m *stage.Gate, i *issue.Issuer, letGo func()) {
+func heldIssuer(t *testing.T, quantity int64, limits issue.Options) (m *stage.Gate, i *issue.Issuer, letGo func()) {
 	m = stage.NewLedgerGate(quantity, "c")
 	letGo = stage.Hold(m, "c")
 	return m, stage.Issuer(t, m, limits), letGo
@@ -28,7 +28,7 @@ func heldIssuer(t *testing.T, quantity int64, limits issue.Limits) (m *stage.Gat
 
 func TestClaimsGatherInArrivalOrderWhileABatchIsAtTheGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, i, letGo := heldIssuer(t, 100, issue.Limits{Batch: 3})
+		m, i, letGo := heldIssuer(t, 100, issue.Options{Batch: 3})
 		var all sync.WaitGroup
 		for n := range 8 {
 			all.Go(func() { stage.Claim(t, i, "c", firstcome.UserID(strconv.Itoa(n)), firstcome.Issued) })
@@ -47,7 +47,7 @@ func TestOneCampaignDoesNotWaitForAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := stage.NewLedgerGate(100, "slow", "quick")
 		letGo := stage.Hold(m, "slow")
-		i := stage.Issuer(t, m, issue.Limits{})
+		i := stage.Issuer(t, m, issue.Options{})
 		var slow sync.WaitGroup
 		slow.Go(func() { stage.Claim(t, i, "slow", "a", firstcome.Issued) })
 		synctest.Wait()
@@ -59,7 +59,7 @@ func TestOneCampaignDoesNotWaitForAnother(t *testing.T) {
 
 func TestF33AClaimWhoseCallerWentAwayIsDecidedAndFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, i, letGo := heldIssuer(t, 100, issue.Limits{})
+		_, i, letGo := heldIssuer(t, 100, issue.Options{})
 		ctx, leave := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		for n := range 50 {
@@ -86,7 +86,7 @@ func TestF33AClaimWhoseCallerWentAwayIsDecidedAndFound(t *testing.T) {
 func TestF34AFullQueueShedsAndIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const asked, limit = 50_000, 1_000
-		_, i, letGo := heldIssuer(t, asked, issue.Limits{Waiting: limit, Gate: time.Hour})
+		_, i, letGo := heldIssuer(t, asked, issue.Options{Waiting: limit, Gate: time.Hour})
 		go stage.Claim(t, i, "c", "first", firstcome.Issued)
 		synctest.Wait()
 		var all sync.WaitGroup
@@ -118,7 +118,7 @@ func TestF34AFullQueueShedsAndIsBounded(t *testing.T) {
 
 func TestF25OneUserWhoClaimsAHundredTimesAtOnceIsIssuedOnce(t *testing.T) {
 	m := stage.NewLedgerGate(100, "c")
-	i := stage.Issuer(t, m, issue.Limits{})
+	i := stage.Issuer(t, m, issue.Options{})
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	outcomes := map[string]int{}
@@ -140,7 +140,7 @@ func TestAnErrorOfTheGateIsEveryClaimsOfTheBatchAndOnlyThose(t *testing.T) {
 	m := stage.NewLedgerGate(100, "c")
 	lost := errors.New("lost")
 	m.Before = func(context.Context, firstcome.CampaignID) error { return lost }
-	i := stage.Issuer(t, m, issue.Limits{})
+	i := stage.Issuer(t, m, issue.Options{})
 	if _, err := i.Claim(t.Context(), "c", "a"); !errors.Is(err, lost) {
 		t.Fatalf("got %v", err)
 	}
@@ -154,7 +154,7 @@ func TestAnErrorOfTheGateIsEveryClaimsOfTheBatchAndOnlyThose(t *testing.T) {
 func TestCampaignsThatDoNotExistAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := stage.NewLedgerGate(100)
-		i := stage.Issuer(t, m, issue.Limits{})
+		i := stage.Issuer(t, m, issue.Options{})
 		for n := range 1000 {
 			if _, err := i.Claim(t.Context(), firstcome.CampaignID(strconv.Itoa(n)), "a"); !errors.Is(err, firstcome.ErrNoCampaign) {
 				t.Fatalf("got %v", err)
@@ -181,7 +181,7 @@ func TestACallHasItsTimeLessASixtyFourthAtMost(t *testing.T) {
 			return ctx.Err()
 		}
 		const limit = 64 * time.Second
-		i := stage.Issuer(t, m, issue.Limits{Gate: limit})
+		i := stage.Issuer(t, m, issue.Options{Gate: limit})
 		var all sync.WaitGroup
 		for _, c := range []struct {
 			id         firstcome.CampaignID
@@ -207,7 +207,7 @@ func TestACallHasItsTimeLessASixtyFourthAtMost(t *testing.T) {
 
 func TestWhoWaitsWhileTheGateHangsIsShedAtTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, i, letGo := heldIssuer(t, 100, issue.Limits{Gate: 3 * time.Second, Batch: 10})
+		_, i, letGo := heldIssuer(t, 100, issue.Options{Gate: 3 * time.Second, Batch: 10})
 		go func() { _, _ = i.Claim(context.Background(), "c", "first") }()
 		synctest.Wait()
 		began := time.Now()
@@ -231,7 +231,7 @@ func TestWhoWaitsWhileTheGateHangsIsShedAtTheDeadline(t *testing.T) {
 
 func TestStopAnswersWhoWaitsAndRefusesWhoComes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, i, letGo := heldIssuer(t, 100, issue.Limits{})
+		_, i, letGo := heldIssuer(t, 100, issue.Options{})
 		var waiting sync.WaitGroup
 		for n := range 10 {
 			waiting.Go(func() { stage.Claim(t, i, "c", firstcome.UserID(strconv.Itoa(n)), firstcome.Issued) })
@@ -257,7 +257,7 @@ func TestStopGivesUpWhenItsTimeIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := stage.NewLedgerGate(100, "c")
 		defer stage.Hold(m, "c")()
-		i := issue.NewIssuer(m, issue.Limits{Gate: time.Hour})
+		i := issue.NewIssuer(m, issue.Options{Gate: time.Hour})
 		var waiting sync.WaitGroup
 		waiting.Go(func() {
 			if _, err := i.Claim(context.Background(), "c", "a"); !errors.Is(err, context.Canceled) {
@@ -276,7 +276,7 @@ func TestStopGivesUpWhenItsTimeIsOver(t *testing.T) {
 
 func TestADirectIssueKeepsTheOrderAndLetsNobodyIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, i, letGo := heldIssuer(t, 3, issue.Limits{Batch: 2, Waiting: 1})
+		_, i, letGo := heldIssuer(t, 3, issue.Options{Batch: 2, Waiting: 1})
 		go stage.Claim(t, i, "c", "first", firstcome.Issued)
 		synctest.Wait()
 		var all sync.WaitGroup
@@ -308,7 +308,7 @@ func TestAnIdleCampaignCostsNoGoroutineAndIsForgotten(t *testing.T) {
 		for n := range 10_000 {
 			m.Make(1, firstcome.CampaignID(strconv.Itoa(n)))
 		}
-		i := stage.Issuer(t, m, issue.Limits{})
+		i := stage.Issuer(t, m, issue.Options{})
 		before := runtime.NumGoroutine()
 		for n := range 10_000 {
 			stage.Claim(t, i, firstcome.CampaignID(strconv.Itoa(n)), "a", firstcome.Issued)
@@ -353,8 +353,8 @@ func (f full) Issue(ctx context.Context, _ gate.Order, id firstcome.CampaignID, 
 
 func TestAFullGateIsBusyAndItsHoldersAreFound(t *testing.T) {
 	m := stage.NewLedgerGate(100, "c")
-	stage.Claim(t, stage.Issuer(t, m, issue.Limits{}), "c", "holder", firstcome.Issued)
-	i := stage.Issuer(t, full{m}, issue.Limits{})
+	stage.Claim(t, stage.Issuer(t, m, issue.Options{}), "c", "holder", firstcome.Issued)
+	i := stage.Issuer(t, full{m}, issue.Options{})
 	if _, err := i.Claim(t.Context(), "c", "other"); firstcome.CauseOf(err) != firstcome.GateFull {
 		t.Errorf("a claim that was not decided got %v", err)
 	}

@@ -65,8 +65,8 @@ type entry struct {
 	code               [16]byte
 }
 
-// place returns the set of a user, and their tag there.
-func (k *known) place(sets *[knownSets]set, user firstcome.UserID) (s *set, tag uint32) {
+// slot returns the set of a user, and their tag there.
+func (k *known) slot(sets *[knownSets]set, user firstcome.UserID) (s *set, tag uint32) {
 	hash := maphash.String(k.seed, string(user))
 	return &sets[hash%knownSets], uint32(hash>>32) | 1
 }
@@ -94,7 +94,7 @@ func (k *known) put(q *queue, d *firstcome.Decision, until time.Duration, change
 	}
 	copy(e.code[:], d.Coupon.Code)
 	k.make.Do(func() { k.sets.Store(new([knownSets]set)) })
-	s, tag := k.place(k.sets.Load(), d.Coupon.User)
+	s, tag := k.slot(k.sets.Load(), d.Coupon.User)
 	s.Lock()
 	defer s.Unlock()
 	way := s.find(&h, tag)
@@ -112,7 +112,7 @@ func (k *known) get(q *queue, user firstcome.UserID, now time.Duration) (firstco
 	if sets == nil || !short {
 		return firstcome.Decision{}, false
 	}
-	s, tag := k.place(sets, user)
+	s, tag := k.slot(sets, user)
 	s.Lock()
 	way := s.find(&h, tag)
 	if way == ways {

@@ -17,7 +17,7 @@ import (
 func TestASoldOutCampaignAsksTheGateFiveTimesASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := stage.NewLedgerGate(1, "c")
-		i := stage.Issuer(t, m, issue.Limits{})
+		i := stage.Issuer(t, m, issue.Options{})
 		stage.Claim(t, i, "c", "winner", firstcome.Issued)
 		stage.Claim(t, i, "c", "loser", firstcome.SoldOut)
 		synctest.Wait() // the holders filter is read
@@ -52,7 +52,7 @@ func TestALeaseCountsFromTheSending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := stage.NewLedgerGate(1, "c")
 		gate := &late{Gate: m}
-		i := stage.Issuer(t, gate, issue.Limits{})
+		i := stage.Issuer(t, gate, issue.Options{})
 		stage.Claim(t, i, "c", "winner", firstcome.Issued)
 		gate.by = 150 * time.Millisecond
 		sent := time.Now()
@@ -76,7 +76,7 @@ func TestWhatIsRepeatedSaysSinceWhenItIsSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := stage.NewLedgerGate(1, "c")
 		m.Course("c").SoldOutAt = time.Now().Add(-time.Hour)
-		i := stage.Issuer(t, m, issue.Limits{})
+		i := stage.Issuer(t, m, issue.Options{})
 		stage.Claim(t, i, "c", "winner", firstcome.Issued)
 		for range 3 {
 			if d := stage.Claim(t, i, "c", "loser", firstcome.SoldOut); !d.Since.Equal(m.Course("c").SoldOutAt) {
@@ -93,8 +93,8 @@ func TestWhatIsRepeatedSaysSinceWhenItIsSo(t *testing.T) {
 func TestAHolderIsFoundWhileTheRefusalIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := stage.NewLedgerGate(2, "c")
-		i := stage.Issuer(t, m, issue.Limits{})
-		other := stage.Issuer(t, m, issue.Limits{}) // another node: this one's coupons are news to the first
+		i := stage.Issuer(t, m, issue.Options{})
+		other := stage.Issuer(t, m, issue.Options{}) // another node: this one's coupons are news to the first
 		stage.Claim(t, other, "c", "a", firstcome.Issued)
 		stage.Claim(t, other, "c", "b", firstcome.Issued)
 		for range 5 {
@@ -110,7 +110,7 @@ func TestAHolderIsFoundWhileTheRefusalIsRepeated(t *testing.T) {
 func TestALeaseEndsBeforeAChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := stage.NewLedgerGate(1, "c")
-		i := stage.Issuer(t, m, issue.Limits{})
+		i := stage.Issuer(t, m, issue.Options{})
 		stage.Claim(t, i, "c", "a", firstcome.Issued)
 		stage.Claim(t, i, "c", "b", firstcome.SoldOut)
 		synctest.Wait()
@@ -131,7 +131,7 @@ func TestALeaseEndsBeforeAChange(t *testing.T) {
 func TestAVoidedCouponIsNotRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := stage.NewLedgerGate(2, "c")
-		i := stage.Issuer(t, m, issue.Limits{})
+		i := stage.Issuer(t, m, issue.Options{})
 		stage.Claim(t, i, "c", "a", firstcome.Issued)
 		stage.Claim(t, i, "c", "a", firstcome.AlreadyIssued)
 		if calls := len(m.Seen()); calls != 1 {
@@ -154,7 +154,7 @@ func TestAPauseIsNeverRepeated(t *testing.T) {
 		m := stage.NewLedgerGate(2, "c")
 		m.Lease = 0
 		m.Course("c").Paused = true
-		i := stage.Issuer(t, m, issue.Limits{})
+		i := stage.Issuer(t, m, issue.Options{})
 		for n := range 10 {
 			stage.Claim(t, i, "c", "a", firstcome.Paused)
 			synctest.Wait()
@@ -172,7 +172,7 @@ func TestF24ACrowdBeforeTheOpeningBarelyLoadsTheGate(t *testing.T) {
 		m := stage.NewLedgerGate(5, "c")
 		opens := time.Now().Add(time.Second)
 		m.Course("c").OpensAt = opens
-		i := stage.Issuer(t, m, issue.Limits{})
+		i := stage.Issuer(t, m, issue.Options{})
 		for n := 0; time.Now().Before(opens); n++ {
 			stage.Claim(t, i, "c", firstcome.UserID(strconv.Itoa(n)), firstcome.NotOpen)
 			synctest.Wait()
@@ -204,7 +204,7 @@ func TestHoldersWhoAreTooFewAreNotTakenForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := stage.NewLedgerGate(2, "c")
 		l := &lagging{Gate: m, lacks: "b"}
-		i, other := stage.Issuer(t, l, issue.Limits{}), stage.Issuer(t, m, issue.Limits{})
+		i, other := stage.Issuer(t, l, issue.Options{}), stage.Issuer(t, m, issue.Options{})
 		stage.Claim(t, other, "c", "a", firstcome.Issued)
 		stage.Claim(t, other, "c", "b", firstcome.Issued)
 		stage.Claim(t, i, "c", "loser", firstcome.SoldOut)
@@ -225,7 +225,7 @@ func TestHoldersWhoAreTooFewAreNotTakenForAll(t *testing.T) {
 func TestTheHoldersOfAnEarlierVersionAreNotTakenForThoseOfThis(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := stage.NewLedgerGate(1, "c")
-		i, other := stage.Issuer(t, m, issue.Limits{}), stage.Issuer(t, m, issue.Limits{})
+		i, other := stage.Issuer(t, m, issue.Options{}), stage.Issuer(t, m, issue.Options{})
 		stage.Claim(t, other, "c", "a", firstcome.Issued)
 		stage.Claim(t, i, "c", "loser", firstcome.SoldOut)
 		synctest.Wait() // the holders filter is read
@@ -254,7 +254,7 @@ func TestF61ADirectIssueWhoseAnswerIsLostEndsTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := stage.NewLedgerGate(2, "c")
 		m.Course("c").OpensAt = time.Now().Add(time.Hour)
-		i := stage.Issuer(t, forgetful{m}, issue.Limits{})
+		i := stage.Issuer(t, forgetful{m}, issue.Options{})
 		stage.Claim(t, i, "c", "a", firstcome.NotOpen)
 		synctest.Wait() // the holders filter is read
 		stage.Claim(t, i, "c", "a", firstcome.NotOpen)

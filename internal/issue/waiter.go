@@ -29,7 +29,7 @@ const (
 // polls the gate while callers wait. For claims with drained numbers it asks whose the numbers are, many in one call, because a gate that lost its
 // latest decisions issues their numbers again. Without callers it keeps and reads nothing. Make one with NewWaiter; it needs Run.
 type Waiter struct {
-	gate gate.Drains
+	gate gate.Progress
 
 	mu      sync.Mutex // guards what follows
 	callers map[firstcome.CampaignID]*callers
@@ -37,7 +37,7 @@ type Waiter struct {
 }
 
 // NewWaiter returns a Waiter at a gate.
-func NewWaiter(gate gate.Drains) *Waiter {
+func NewWaiter(gate gate.Progress) *Waiter {
 	return &Waiter{gate: gate, callers: map[firstcome.CampaignID]*callers{}}
 }
 

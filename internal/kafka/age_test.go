@@ -25,17 +25,17 @@ func TestHowLongCouponsWaitInATopicIsToldWhetherAnybodyRecords(t *testing.T) {
 	put := func(id firstcome.CampaignID, of string, number int64, ago time.Duration) {
 		c := stage.Coupon(id, number)
 		c.IssuedAt = time.Now().Add(-ago)
-		stage.Must(t, stage.Err(j.Record(t.Context(), record.Batch{Campaign: id, Epoch: 1, Marker: of, Coupons: []firstcome.Coupon{c}})))
+		stage.Must(t, stage.Err(j.Record(t.Context(), record.Batch{Campaign: id, Epoch: 1, CampaignUID: of, Coupons: []firstcome.Coupon{c}})))
 	}
 	put("old", "theirs.1.secret", 9, 9*time.Hour) // of another ledger
-	put("old", marker, 1, 5*time.Hour)            // recorded already
-	put("beside", marker, 1, 30*time.Minute)
+	put("old", uid, 1, 5*time.Hour)               // recorded already
+	put("beside", uid, 1, 30*time.Minute)
 	for n := range int64(40) {
-		put("old", marker, 2+n, 4*time.Hour-time.Duration(n)*time.Minute)
+		put("old", uid, 2+n, 4*time.Hour-time.Duration(n)*time.Minute)
 	}
-	put("behind", marker, 1, time.Minute)
+	put("behind", uid, 1, time.Minute)
 	stage.Must(t, j.Journal.Litter(t.Context(), "old", "litter"))
-	active := []gate.Revision{{Campaign: "old", Marker: marker, Drained: 1}, {Campaign: "beside", Marker: marker}, {Campaign: "behind", Marker: marker}, {Campaign: "stream", Marker: marker}}
+	active := []gate.Revision{{Campaign: "old", CampaignUID: uid, Drained: 1}, {Campaign: "beside", CampaignUID: uid}, {Campaign: "behind", CampaignUID: uid}, {Campaign: "stream", CampaignUID: uid}}
 	g.lags = []record.Lag{{Campaign: "old", Numbers: 40}, {Campaign: "beside", Numbers: 1, Oldest: time.Hour}, {Campaign: "behind", Numbers: 1, Oldest: time.Second}}
 	lags, err := j.Lag(t.Context(), active)
 	stage.Must(t, err)

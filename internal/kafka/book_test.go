@@ -182,7 +182,7 @@ func publish(t *testing.T, at string, b *book) *publishing {
 	t.Helper()
 	run := &publishing{}
 	var err error
-	run.Publisher, err = kafka.NewPublisher(at, kafka.Options{Book: b, Facts: b.Facts, Ledger: b.Identity(), OnFail: func(err error) {
+	run.Publisher, err = kafka.NewPublisher(at, kafka.Options{Cursors: b, Facts: b.Facts, Ledger: b.Identity(), OnFail: func(err error) {
 		run.mu.Lock()
 		defer run.mu.Unlock()
 		run.said = append(run.said, err.Error())

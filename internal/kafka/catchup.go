@@ -23,7 +23,7 @@ func (s *session) catchUp(ctx context.Context) error {
 	f := &s.following
 	if f.Target == "" {
 		f.Target, f.Ends = is.id, is.ends
-		return s.book.Followed(ctx, *f, leaseTime, nil)
+		return s.Publisher.cursors.Followed(ctx, *f, leaseTime, nil)
 	}
 	begin, err := s.readFrom(is)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *session) catchUp(ctx context.Context) error {
 		}
 	}
 	f.Ends = slices.Clone(is.ends)
-	return s.book.Followed(ctx, *f, leaseTime, s.cursors())
+	return s.Publisher.cursors.Followed(ctx, *f, leaseTime, s.cursors())
 }
 
 // readFrom returns the offsets after the noted ends, from which the topic must be read. It is an error if the topic was replaced, or lacks records
@@ -91,7 +91,7 @@ func (s *session) stillThere(ctx context.Context) error {
 
 // moveTo moves a campaign's cursor to its last event in the topic, unless an operator has ordered the facts to be published again.
 func (s *session) moveTo(ctx context.Context, id firstcome.CampaignID, e *Event) error {
-	c, err := s.book.CursorOf(ctx, s.Follower(), id)
+	c, err := s.Publisher.cursors.CursorOf(ctx, s.Follower(), id)
 	switch {
 	case errors.Is(err, firstcome.ErrNoCampaign):
 		s.fail(fmt.Errorf("the topic %s has facts of the campaign %s, which the ledger does not have: the ledger is older than it was", s.topic.name, id))

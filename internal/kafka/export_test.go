@@ -46,7 +46,7 @@ func (p *Publisher) Limit() int { return p.topic.limit() }
 // PassCut does what Run does with the lease, up to the first pass. Just before that pass it raises the noted ends of partitions that have records, so
 // that to the Publisher these partitions have lost their ends.
 func (p *Publisher) PassCut(ctx context.Context, lost int64) error {
-	f, err := p.book.Follow(ctx, p.Follower(), p.owner, leaseTime)
+	f, err := p.cursors.Follow(ctx, p.Follower(), p.owner, leaseTime)
 	if err != nil {
 		return err
 	}

@@ -26,13 +26,13 @@ type Ledger interface {
 	Active(ctx context.Context) ([]gate.Revision, error)
 	// Whose returns the UID of a campaign, whichever gate decides it. firstcome.ErrNoCampaign and gate.ErrRetired mean that no more coupons of it may
 	// be recorded.
-	Whose(ctx context.Context, id firstcome.CampaignID) (marker string, err error)
+	Whose(ctx context.Context, id firstcome.CampaignID) (uid string, err error)
 }
 
 // A Gate is the part of a remote gate that a Journal needs. redis.Journal implements it.
 type Gate interface {
 	// Settle reports to the gate how far a campaign is drained, and its dead letters: see record.Holes.
-	Settle(ctx context.Context, id firstcome.CampaignID, marker string, drained record.Drained, entries ...string) (before int64, err error)
+	Settle(ctx context.Context, id firstcome.CampaignID, uid string, drained record.Result, entries ...string) (before int64, err error)
 	// Behind returns how far each of these campaigns is drained at the gate, and how many entries the gate's own journal has.
 	Behind(ctx context.Context, active []gate.Revision) ([]record.Undrained, error)
 	// Lag returns how far the ledger lags behind the gate: see record.Source.
@@ -46,7 +46,7 @@ type JournalOptions struct {
 	// Secret derives the coupons' codes.
 	Secret firstcome.Secret
 	// Owns reports whether a UID belongs to this ledger and secret. A recorder needs Owns, Ledger and Gate; a relay does not.
-	Owns   func(marker string) bool
+	Owns   func(uid string) bool
 	Ledger Ledger
 	Gate   Gate
 	// Coupons is the most coupons of a batch, unless a record has more; default 2,000.
@@ -243,20 +243,20 @@ func groupOf(name, id string) string {
 
 // Record appends a batch to the topic: see record.Keeper. The batch is durable when Record returns nil. How far the campaign is drained is not
 // returned.
-func (j *Journal) Record(ctx context.Context, b record.Batch) (record.Drained, error) {
+func (j *Journal) Record(ctx context.Context, b record.Batch) (record.Result, error) {
 	client, err := j.client(ctx)
 	if err == nil {
 		_, err = j.topic.produceSplit(ctx, client, func(limit int) ([]*kgo.Record, error) { return recordsOf(b, limit) })
 	}
 	if err != nil {
 		_ = j.refresh(ctx) // the next try may find a recreated topic
-		return record.Drained{}, j.topic.explain(fmt.Errorf("append %d coupons of %s to the topic %s: %w", len(b.Coupons), b.Campaign, j.topic.name, err))
+		return record.Result{}, j.topic.explain(fmt.Errorf("append %d coupons of %s to the topic %s: %w", len(b.Coupons), b.Campaign, j.topic.name, err))
 	}
-	return record.Drained{}, nil
+	return record.Result{}, nil
 }
 
 // Bury appends a batch's garbage to the topic. A recorder makes it dead letters.
-func (j *Journal) Bury(ctx context.Context, b record.Batch, _ string) (record.Drained, error) {
+func (j *Journal) Bury(ctx context.Context, b record.Batch, _ string) (record.Result, error) {
 	return j.Record(ctx, b)
 }
 
@@ -307,13 +307,13 @@ func (j *Journal) Next(ctx context.Context, id firstcome.CampaignID) (b record.B
 	if j.takes(&q.gone) {
 		return b, nil, errGone
 	}
-	if q.marker == "" {
+	if q.campaignUID == "" {
 		if err := j.ask(ctx, q); err != nil {
 			return b, nil, err
 		}
 	}
-	if q.marker != "" && time.Since(q.unreported) > reportPause && j.takes(&q.tell) {
-		b = record.Batch{Campaign: id, Marker: q.marker}
+	if q.campaignUID != "" && time.Since(q.unreported) > reportPause && j.takes(&q.tell) {
+		b = record.Batch{Campaign: id, CampaignUID: q.campaignUID}
 		return b, &share{Batch: b}, nil
 	}
 	one, err := j.share(ctx, q)
@@ -325,7 +325,7 @@ func (j *Journal) Next(ctx context.Context, id firstcome.CampaignID) (b record.B
 
 // Ack notes that records are recorded, and reports that to the gate: see record.Source. If the gate does not answer, it gets the report later, and
 // recording continues.
-func (j *Journal) Ack(ctx context.Context, receipt any, drained record.Drained) (before int64, err error) {
+func (j *Journal) Ack(ctx context.Context, receipt any, drained record.Result) (before int64, err error) {
 	one := receipt.(*share)
 	j.done(one.records)
 	q := j.queue(one.Campaign)
@@ -336,7 +336,7 @@ func (j *Journal) Ack(ctx context.Context, receipt any, drained record.Drained) 
 		j.notes(&q.tell)
 		return 0, nil
 	}
-	before, err = j.options.Gate.Settle(ctx, q.id, one.Marker, drained)
+	before, err = j.options.Gate.Settle(ctx, q.id, one.CampaignUID, drained)
 	if err == nil || errors.As(err, new(*record.MissedLettersError)) {
 		return before, err
 	}

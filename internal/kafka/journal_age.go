@@ -51,7 +51,7 @@ func (j *Journal) age(ctx context.Context, active []gate.Revision, lags []record
 			return nil
 		}
 		last[r.Partition] = b.Coupons[len(b.Coupons)-1].IssuedAt
-		at := slices.IndexFunc(active, func(a gate.Revision) bool { return a.Campaign == b.Campaign && a.Marker == b.Marker })
+		at := slices.IndexFunc(active, func(a gate.Revision) bool { return a.Campaign == b.Campaign && a.CampaignUID == b.CampaignUID })
 		if at < 0 {
 			return nil
 		}

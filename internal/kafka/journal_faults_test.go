@@ -391,16 +391,16 @@ func TestWhatIsNotOursIsPassedOver(t *testing.T) {
 	edit, alarms := alarmed()
 	j := stream{open(t, at, g, edit), t, at, g}
 	for id, of := range map[firstcome.CampaignID]string{"c": "theirs.1.secret", "d": "theirs.2.secret", "gone": "ours.7.secret", "other": "ours.7.secret"} {
-		stage.Must(t, stage.Err(j.Record(t.Context(), record.Batch{Campaign: id, Epoch: 1, Marker: of, Coupons: stage.Coupons(id, 1, 3)})))
+		stage.Must(t, stage.Err(j.Record(t.Context(), record.Batch{Campaign: id, Epoch: 1, CampaignUID: of, Coupons: stage.Coupons(id, 1, 3)})))
 	}
-	for of, want := range map[string]int{marker: 0, "theirs.1.secret": 3} {
+	for of, want := range map[string]int{uid: 0, "theirs.1.secret": 3} {
 		count := 0
 		stage.Must(t, j.Unrecorded(t.Context(), "c", of, func(firstcome.Coupon) error { count++; return nil }))
 		if count != want {
-			t.Errorf("of the campaign with the marker %s the topic has %d coupons, want %d", of, count, want)
+			t.Errorf("of the campaign with the uid %s the topic has %d coupons, want %d", of, count, want)
 		}
 	}
-	stage.Must(t, j.Journal.Litter(t.Context(), "c", `{"format": 2, "marker": "theirs.1.secret", "epoch": 1}`)) // also one of a newer release
+	stage.Must(t, j.Journal.Litter(t.Context(), "c", `{"format": 2, "uid": "theirs.1.secret", "epoch": 1}`)) // also one of a newer release
 	g.absent["d"], g.absent["gone"] = true, true
 	stage.Must(t, j.Journal.Litter(t.Context(), "NO CAMPAIGN", "x"))
 	g.record(t, j, p)
@@ -413,7 +413,7 @@ func TestWhatIsNotOursIsPassedOver(t *testing.T) {
 	}
 	stage.Await(t, "dead letters", 2, func() int { return len(p.Letters()) })
 	for source, cause := range p.Letters() {
-		if !strings.Contains(cause, `does not know the campaign with the marker "ours.7.secret"`) {
+		if !strings.Contains(cause, `does not know the campaign with the uid "ours.7.secret"`) {
 			t.Errorf("%s: %s", source, cause)
 		}
 	}
@@ -432,7 +432,7 @@ func TestRecordsOfANewerReleaseAreLeftToIt(t *testing.T) {
 	j := stream{open(t, at, g, edit), t, at, g}
 	g.record(t, j, p)
 	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 3)))
-	stage.Must(t, j.Journal.Litter(t.Context(), "c", `{"format": 2, "marker": "ours.1.secret", "epoch": 1, "parcels": []}`))
+	stage.Must(t, j.Journal.Litter(t.Context(), "c", `{"format": 2, "uid": "ours.1.secret", "epoch": 1, "parcels": []}`))
 	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 3)))
 	stage.Must(t, stage.Err(j.Issue(t.Context(), "d", 3)))
 	p.WaitFor(t, 3)
@@ -464,7 +464,7 @@ func TestF47AJournalThatIsOpenedWhileKafkaIsAwayFindsTheTopicLater(t *testing.T)
 		return j.Unrecorded(t.Context(), "c", "ours.c", func(firstcome.Coupon) error { return errors.New("a coupon of a topic that is away") })
 	}
 	for what, err := range map[string]error{
-		"to append": stage.Err(j.Record(t.Context(), record.Batch{Campaign: "c", Marker: "ours.c"})), "to read what is not recorded": read(), "how it is": j.Ping(t.Context()), "to find it": j.Find(t.Context()),
+		"to append": stage.Err(j.Record(t.Context(), record.Batch{Campaign: "c", CampaignUID: "ours.c"})), "to read what is not recorded": read(), "how it is": j.Ping(t.Context()), "to find it": j.Find(t.Context()),
 		"to drain": j.Watch(t.Context(), nil),
 	} {
 		if err == nil || !strings.Contains(err.Error(), "check hosts and ports") {

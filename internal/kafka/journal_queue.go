@@ -34,9 +34,9 @@ type queue struct {
 	tell    bool // the gate must be told how far the campaign is drained
 	gone    bool // the gate has issued numbers that neither its journal nor the topic has
 
-	marker     string    // the campaign's UID by the ledger; empty if the ledger does not have the campaign
-	asked      time.Time // when the ledger was asked for it
-	unreported time.Time // when a report to the gate last failed
+	campaignUID string    // the campaign's UID by the ledger; empty if the ledger does not have the campaign
+	asked       time.Time // when the ledger was asked for it
+	unreported  time.Time // when a report to the gate last failed
 }
 
 // queue returns the queue of a campaign.
@@ -188,7 +188,7 @@ func (j *Journal) share(ctx context.Context, q *queue) (*share, error) {
 			case err != nil, len(all.records) > 0 && (len(all.Coupons)+len(b.Coupons) > j.options.Coupons || !all.joins(b)):
 				return all, nil // this record comes in the next batch
 			}
-			all.Marker = b.Marker
+			all.CampaignUID = b.CampaignUID
 			all.join(b)
 			all.records = append(all.records, one)
 		}
@@ -198,7 +198,7 @@ func (j *Journal) share(ctx context.Context, q *queue) (*share, error) {
 
 // joins reports whether a batch may be recorded together with p. A batch without an epoch has no coupons.
 func (p *share) joins(b record.Batch) bool {
-	return p.Marker == b.Marker && (p.Epoch == b.Epoch || p.Epoch == 0 || b.Epoch == 0)
+	return p.CampaignUID == b.CampaignUID && (p.Epoch == b.Epoch || p.Epoch == 0 || b.Epoch == 0)
 }
 
 // join adds a batch to p.
@@ -222,22 +222,22 @@ func (j *Journal) read(ctx context.Context, q *queue, r *kgo.Record) (record.Bat
 	b, err := readBatch(j.options.Secret, r)
 	newer := errors.Is(err, errNewer)
 	says := err == nil || newer // the record has a UID
-	if says && b.Marker != q.marker || !says && q.marker == "" {
+	if says && b.CampaignUID != q.campaignUID || !says && q.campaignUID == "" {
 		if err := j.ask(ctx, q); err != nil {
 			return b, err
 		}
 	}
 	switch {
-	case says && b.Marker != q.marker && !j.options.Owns(b.Marker):
+	case says && b.CampaignUID != q.campaignUID && !j.options.Owns(b.CampaignUID):
 		return b, errForeign
-	case newer, err == nil && b.Marker == q.marker:
+	case newer, err == nil && b.CampaignUID == q.campaignUID:
 		return b, err
 	case err == nil:
-		err = fmt.Errorf("the ledger does not know the campaign with the marker %q: it is older than it was", b.Marker)
+		err = fmt.Errorf("the ledger does not know the campaign with the UID %q: it is older than it was", b.CampaignUID)
 		j.alarms.Raise(q.id, err)
 	}
 	_, id := j.Topic()
-	return record.Batch{Campaign: q.id, Marker: q.marker, Garbage: []record.Garbage{garbageOf(id, r, err)}}, nil
+	return record.Batch{Campaign: q.id, CampaignUID: q.campaignUID, Garbage: []record.Garbage{garbageOf(id, r, err)}}, nil
 }
 
 // ask asks the ledger for a campaign's UID, about once a second.
@@ -245,10 +245,10 @@ func (j *Journal) ask(ctx context.Context, q *queue) error {
 	if time.Since(q.asked) < j.options.Sweep {
 		return nil
 	}
-	marker, err := j.options.Ledger.Whose(ctx, q.id)
+	uid, err := j.options.Ledger.Whose(ctx, q.id)
 	if err != nil && !errors.Is(err, firstcome.ErrNoCampaign) {
 		return err
 	}
-	q.marker, q.asked = marker, time.Now()
+	q.campaignUID, q.asked = uid, time.Now()
 	return nil
 }

@@ -26,7 +26,7 @@ func (g Relayed) Empty(ctx context.Context, r recovery.Rebuild, to record.Sink) 
 	if err := g.Gate.Empty(ctx, r, to); err != nil {
 		return err
 	}
-	return g.Journal.unrecorded(ctx, r.Campaign, r.Marker, func(b record.Batch) error {
+	return g.Journal.unrecorded(ctx, r.Campaign, r.CampaignUID, func(b record.Batch) error {
 		b.Attempt = r.Attempt
 		_, err := to(ctx, b)
 		return err
@@ -39,16 +39,16 @@ func (g Relayed) Unrecorded(ctx context.Context, id firstcome.CampaignID, each f
 	if err := g.Gate.Unrecorded(ctx, id, each); err != nil {
 		return err
 	}
-	marker, err := g.Journal.options.Ledger.Whose(ctx, id)
+	uid, err := g.Journal.options.Ledger.Whose(ctx, id)
 	if err != nil {
 		return err
 	}
-	return g.Journal.Unrecorded(ctx, id, marker, each)
+	return g.Journal.Unrecorded(ctx, id, uid, each)
 }
 
 // Unrecorded calls each with every coupon in the topic that may not be recorded, of the campaign with a UID.
-func (j *Journal) Unrecorded(ctx context.Context, id firstcome.CampaignID, marker string, each func(firstcome.Coupon) error) error {
-	return j.unrecorded(ctx, id, marker, func(b record.Batch) error {
+func (j *Journal) Unrecorded(ctx context.Context, id firstcome.CampaignID, uid string, each func(firstcome.Coupon) error) error {
+	return j.unrecorded(ctx, id, uid, func(b record.Batch) error {
 		for _, c := range b.Coupons {
 			if err := each(c); err != nil {
 				return err
@@ -60,7 +60,7 @@ func (j *Journal) Unrecorded(ctx context.Context, id firstcome.CampaignID, marke
 
 // unrecorded calls each with the batches of the campaign with a UID that are in the topic and not committed, up to the topic's current end. It skips
 // records that cannot be read; a record of a newer release is an error.
-func (j *Journal) unrecorded(ctx context.Context, id firstcome.CampaignID, marker string, each func(record.Batch) error) error {
+func (j *Journal) unrecorded(ctx context.Context, id firstcome.CampaignID, uid string, each func(record.Batch) error) error {
 	begin, is, err := j.uncommitted(ctx)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (j *Journal) unrecorded(ctx context.Context, id firstcome.CampaignID, marke
 		}
 		b, err := readBatch(j.options.Secret, r)
 		switch {
-		case b.Marker != marker: // another ledger's campaign, or a record that its recorder will bury
+		case b.CampaignUID != uid: // another ledger's campaign, or a record that its recorder will bury
 			return nil
 		case errors.Is(err, errNewer):
 			return err

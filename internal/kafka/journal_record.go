@@ -27,12 +27,12 @@ const (
 
 // A recordedBatch is the value of a record: a batch of a campaign, whose id is the record's key. It has no codes, which follow from the numbers.
 type recordedBatch struct {
-	Format  int              `json:"format"`
-	Marker  string           `json:"marker"`
-	Epoch   int64            `json:"epoch"`
-	Runs    []recordedRun    `json:"runs,omitempty"`
-	Line    *gate.LineReport `json:"line,omitempty"`
-	Garbage []record.Garbage `json:"garbage,omitempty"`
+	Format      int              `json:"format"`
+	CampaignUID string           `json:"campaign_uid"`
+	Epoch       int64            `json:"epoch"`
+	Runs        []recordedRun    `json:"runs,omitempty"`
+	Line        *gate.LineReport `json:"line,omitempty"`
+	Garbage     []record.Garbage `json:"garbage,omitempty"`
 }
 
 // A recordedRun is a series of coupons with consecutive numbers and the same time of issue.
@@ -74,7 +74,7 @@ func recordsOf(b record.Batch, limit int) (records []*kgo.Record, err error) {
 		var value bytes.Buffer
 		encoder := json.NewEncoder(&value)
 		encoder.SetEscapeHTML(false)
-		one.Format, one.Marker, one.Epoch = batchFormat, b.Marker, b.Epoch
+		one.Format, one.CampaignUID, one.Epoch = batchFormat, b.CampaignUID, b.Epoch
 		if failed := encoder.Encode(one); failed != nil {
 			err = failed
 		}
@@ -113,14 +113,14 @@ func readBatch(secret firstcome.Secret, r *kgo.Record) (b record.Batch, err erro
 	if err := json.Unmarshal(r.Value, &is); err != nil {
 		return b, err
 	}
-	b = record.Batch{Campaign: firstcome.CampaignID(r.Key), Marker: is.Marker}
+	b = record.Batch{Campaign: firstcome.CampaignID(r.Key), CampaignUID: is.CampaignUID}
 	switch {
-	case is.Format > batchFormat && is.Marker != "":
+	case is.Format > batchFormat && is.CampaignUID != "":
 		return b, errNewer
 	case is.Format != batchFormat:
 		return b, fmt.Errorf("its format is %d, this release reads %d", is.Format, batchFormat)
-	case is.Marker == "" || is.Epoch < 0:
-		return b, errors.New("it has no marker")
+	case is.CampaignUID == "" || is.Epoch < 0:
+		return b, errors.New("it has no campaign_uid")
 	}
 	b.Epoch, b.Garbage = is.Epoch, is.Garbage
 	if is.Line != nil {

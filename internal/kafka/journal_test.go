@@ -25,11 +25,11 @@ import (
 type relayed struct {
 	mu      sync.Mutex // guards the fields below
 	issued  map[firstcome.CampaignID][]firstcome.Coupon
-	told    map[firstcome.CampaignID]record.Drained // the last report to the gate
-	drained map[firstcome.CampaignID]int64          // as the ledger has it
-	absent  map[firstcome.CampaignID]bool           // campaigns that the ledger does not have
-	deaf    error                                   // the error of reports to the gate
-	older   error                                   // the error of the gate's state
+	told    map[firstcome.CampaignID]record.Result // the last report to the gate
+	drained map[firstcome.CampaignID]int64         // as the ledger has it
+	absent  map[firstcome.CampaignID]bool          // campaigns that the ledger does not have
+	deaf    error                                  // the error of reports to the gate
+	older   error                                  // the error of the gate's state
 	lags    []record.Lag
 	opened  kafka.JournalOptions // of the Journal that was opened last
 	heard   int                  // calls of Settle
@@ -37,12 +37,12 @@ type relayed struct {
 
 func newRelayed() *relayed {
 	return &relayed{
-		issued: map[firstcome.CampaignID][]firstcome.Coupon{}, told: map[firstcome.CampaignID]record.Drained{},
+		issued: map[firstcome.CampaignID][]firstcome.Coupon{}, told: map[firstcome.CampaignID]record.Result{},
 		drained: map[firstcome.CampaignID]int64{}, absent: map[firstcome.CampaignID]bool{},
 	}
 }
 
-const marker = "ours.1.secret"
+const uid = "ours.1.secret"
 
 // issue issues coupons to new users.
 func (g *relayed) issue(id firstcome.CampaignID, users int) []firstcome.Coupon {
@@ -58,7 +58,7 @@ func (g *relayed) Active(context.Context) (all []gate.Revision, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for id := range g.issued {
-		all = append(all, gate.Revision{Campaign: id, Version: 1, Epoch: 1, Marker: marker, Drained: g.drained[id]})
+		all = append(all, gate.Revision{Campaign: id, Version: 1, Epoch: 1, CampaignUID: uid, Drained: g.drained[id]})
 	}
 	return all, nil
 }
@@ -69,10 +69,10 @@ func (g *relayed) Whose(_ context.Context, id firstcome.CampaignID) (string, err
 	if g.absent[id] {
 		return "", firstcome.ErrNoCampaign
 	}
-	return marker, nil
+	return uid, nil
 }
 
-func (g *relayed) Settle(_ context.Context, id firstcome.CampaignID, of string, d record.Drained, _ ...string) (int64, error) {
+func (g *relayed) Settle(_ context.Context, id firstcome.CampaignID, of string, d record.Result, _ ...string) (int64, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.heard++
@@ -80,9 +80,9 @@ func (g *relayed) Settle(_ context.Context, id firstcome.CampaignID, of string, 
 	switch {
 	case g.deaf != nil:
 		return 0, g.deaf
-	case of != marker:
-		return 0, fmt.Errorf("the gate is told of %s with the marker %q", id, of)
-	case d.Told > before.Through && d.Through > before.Through:
+	case of != uid:
+		return 0, fmt.Errorf("the gate is told of %s with the UID %q", id, of)
+	case d.LettersKnownThrough > before.Through && d.Through > before.Through:
 		return 0, &record.MissedLettersError{Through: before.Through}
 	}
 	d.Through, d.Letters = max(d.Through, before.Through), append(before.Letters, d.Letters...)
@@ -109,7 +109,7 @@ func (g *relayed) Lag(context.Context, []gate.Revision) ([]record.Lag, error) {
 func (g *relayed) Missing(_ context.Context, id firstcome.CampaignID) (b record.Batch, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return record.Batch{Campaign: id, Epoch: 1, Marker: marker, Coupons: g.issued[id][g.told[id].Through:]}, g.older
+	return record.Batch{Campaign: id, Epoch: 1, CampaignUID: uid, Coupons: g.issued[id][g.told[id].Through:]}, g.older
 }
 
 // open returns a Journal on a topic.
@@ -149,7 +149,7 @@ func (s stream) Lag(ctx context.Context, active []gate.Revision) ([]record.Lag, 
 func (s stream) Make(context.Context, firstcome.CampaignID) error { return nil }
 
 func (s stream) append(ctx context.Context, b record.Batch) error {
-	b.Epoch, b.Marker = 1, marker
+	b.Epoch, b.CampaignUID = 1, uid
 	_, err := s.Record(ctx, b)
 	return err
 }
@@ -180,7 +180,7 @@ var errAway = errors.New("away")
 // record records a Journal's coupons in a ledger of the test, until stop is called or the test ends.
 func (g *relayed) record(t *testing.T, j record.Source, p *stage.Ledger) (stop func()) {
 	t.Helper()
-	return stage.Run(t, record.NewRecorder(j, noting{p, g}, record.Limits{Holes: g, Patience: g.opened.Patience, OnAlarm: g.opened.OnAlarm}).Run)
+	return stage.Run(t, record.NewRecorder(j, noting{p, g}, record.Options{Holes: g, Patience: g.opened.Patience, OnAlarm: g.opened.OnAlarm}).Run)
 }
 
 // A noting ledger notes how far campaigns are drained, for Active.
@@ -189,17 +189,17 @@ type noting struct {
 	g *relayed
 }
 
-func (n noting) Record(ctx context.Context, b record.Batch) (record.Drained, error) {
+func (n noting) Record(ctx context.Context, b record.Batch) (record.Result, error) {
 	d, err := n.Ledger.Record(ctx, b)
 	return n.note(b.Campaign, d, err)
 }
 
-func (n noting) Bury(ctx context.Context, b record.Batch, cause string) (record.Drained, error) {
+func (n noting) Bury(ctx context.Context, b record.Batch, cause string) (record.Result, error) {
 	d, err := n.Ledger.Bury(ctx, b, cause)
 	return n.note(b.Campaign, d, err)
 }
 
-func (n noting) note(id firstcome.CampaignID, d record.Drained, err error) (record.Drained, error) {
+func (n noting) note(id firstcome.CampaignID, d record.Result, err error) (record.Result, error) {
 	if err == nil {
 		n.g.mu.Lock()
 		defer n.g.mu.Unlock()

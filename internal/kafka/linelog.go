@@ -172,7 +172,7 @@ func (l *LineLog) check(ctx context.Context) error {
 	return nil
 }
 
-// intact returns a firstcome.ErrLineLogLost if a topic is not the topic of a log, or lacks offsets from the log's first on.
+// intact returns a firstcome.ErrLineLogGone if a topic is not the topic of a log, or lacks offsets from the log's first on.
 func (t *topic) intact(is found, id firstcome.CampaignID, log firstcome.LineLog) error {
 	switch p := int(log.Partition); {
 	case log.Topic != is.id:
@@ -193,10 +193,10 @@ func (t *topic) another(is string, id firstcome.CampaignID, log firstcome.LineLo
 	return lostLog(id, "the topic %s was recreated, or is another topic: its id is %s, and that of the line's log is %s", t.name, is, log.Topic)
 }
 
-// lostLog returns a firstcome.ErrLineLogLost with the cause, and with what an operator can do.
+// lostLog returns a firstcome.ErrLineLogGone with the cause, and with what an operator can do.
 func lostLog(id firstcome.CampaignID, why string, args ...any) error {
 	return fmt.Errorf("%w: %s: firstcome gate rebuild %s --without-line-log takes the line from the gate's remaining keys, and logs it again",
-		firstcome.ErrLineLogLost, fmt.Sprintf(why, args...), id)
+		firstcome.ErrLineLogGone, fmt.Sprintf(why, args...), id)
 }
 
 // Place returns where the log of a campaign's line will be: at the current end of the partition that the campaign's id hashes to.
@@ -225,7 +225,7 @@ func (l *LineLog) End(ctx context.Context, id firstcome.CampaignID, log firstcom
 }
 
 // Read calls each with the records of a campaign in a log, before end, in their order. The records do not have their LineLog set. Read skips records
-// that are not the campaign's or cannot be read, because other programs may write to the topic. firstcome.ErrLineLogLost means that the topic lacks
+// that are not the campaign's or cannot be read, because other programs may write to the topic. firstcome.ErrLineLogGone means that the topic lacks
 // records. After an error, the records passed to each must be discarded.
 func (l *LineLog) Read(ctx context.Context, id firstcome.CampaignID, log firstcome.LineLog, end int64, each func(offset int64, r line.Record) error) error {
 	is, err := l.has(ctx, id, log, end)

@@ -14,7 +14,7 @@ import (
 // BenchmarkReadLineRecord measures a recovery's cost for each place of a log whose records have one place each, the worst case.
 func BenchmarkReadLineRecord(b *testing.B) {
 	r := lineRecordsOf("a-campaign", []line.Record{{
-		Logged: firstcome.Logged{Marker: "0f8fad5b-d9cb-469f-a165-70867728950e.12.5d41402abc4b2a76", Epoch: 3, Began: 2, At: time.UnixMicro(1_700_000_000_123_456)},
+		Logged: firstcome.Logged{CampaignUID: "0f8fad5b-d9cb-469f-a165-70867728950e.12.5d41402abc4b2a76", Epoch: 3, Began: 2, At: time.UnixMicro(1_700_000_000_123_456)},
 		Ticket: firstcome.Ticket{Generation: 2, Number: 123_456}, User: firstcome.UserID(fmt.Sprint("user-", 123_456)),
 	}}, mostBytes)[0]
 	b.SetBytes(int64(len(r.Value)))
@@ -28,7 +28,7 @@ func BenchmarkReadLineRecord(b *testing.B) {
 
 // TestPlacesOfOneAnswerAreOneRecord has places that differ only in user and ticket, and others.
 func TestPlacesOfOneAnswerAreOneRecord(t *testing.T) {
-	logged := firstcome.Logged{Marker: "m", Epoch: 3, Began: 2, At: time.UnixMicro(1_700_000_000_123_456).UTC()}
+	logged := firstcome.Logged{CampaignUID: "m", Epoch: 3, Began: 2, At: time.UnixMicro(1_700_000_000_123_456).UTC()}
 	later := logged
 	later.At = later.At.Add(time.Microsecond)
 	var places []line.Record

@@ -13,14 +13,14 @@ import (
 
 // A lineRecord is the value of a record in the log of a line: places that a gate issued in one answer. The record's key is the campaign.
 type lineRecord struct {
-	Marker     string             `json:"marker"`
-	Epoch      int64              `json:"epoch"`
-	Began      int64              `json:"began"`
-	Generation int64              `json:"generation"`
-	At         int64              `json:"at"` // microseconds since 1970
-	Left       bool               `json:"left,omitempty"`
-	Tickets    []int64            `json:"tickets"`
-	Users      []firstcome.UserID `json:"users"` // one for each ticket
+	CampaignUID string             `json:"campaign_uid"`
+	Epoch       int64              `json:"epoch"`
+	Began       int64              `json:"began"`
+	Generation  int64              `json:"generation"`
+	At          int64              `json:"at"` // microseconds since 1970
+	Left        bool               `json:"left,omitempty"`
+	Tickets     []int64            `json:"tickets"`
+	Users       []firstcome.UserID `json:"users"` // one for each ticket
 }
 
 // placesInRecord is the most places of one record, so that a record is far smaller than brokers accept by default.
@@ -56,7 +56,7 @@ func alike(places []line.Record) int {
 // lineRecordOf returns places that differ only in user and ticket as a record.
 func lineRecordOf(id firstcome.CampaignID, places []line.Record) *kgo.Record {
 	r := &places[0]
-	is := lineRecord{Marker: r.Marker, Epoch: r.Epoch, Began: r.Began, Generation: r.Generation, At: r.At.UnixMicro(), Left: r.Left}
+	is := lineRecord{CampaignUID: r.CampaignUID, Epoch: r.Epoch, Began: r.Began, Generation: r.Generation, At: r.At.UnixMicro(), Left: r.Left}
 	for n := range places {
 		is.Tickets, is.Users = append(is.Tickets, places[n].Number), append(is.Users, places[n].User)
 	}
@@ -70,10 +70,10 @@ func lineRecordOf(id firstcome.CampaignID, places []line.Record) *kgo.Record {
 // readLineRecord calls each with the places of a campaign in a record. A record of another program has none.
 func readLineRecord(id firstcome.CampaignID, record *kgo.Record, each func(line.Record) error) error {
 	var is lineRecord
-	if string(record.Key) != string(id) || json.Unmarshal(record.Value, &is) != nil || is.Marker == "" || is.Epoch < 1 || is.Generation < 1 || len(is.Tickets) != len(is.Users) {
+	if string(record.Key) != string(id) || json.Unmarshal(record.Value, &is) != nil || is.CampaignUID == "" || is.Epoch < 1 || is.Generation < 1 || len(is.Tickets) != len(is.Users) {
 		return nil
 	}
-	logged := firstcome.Logged{Marker: is.Marker, Epoch: is.Epoch, Began: is.Began, At: time.UnixMicro(is.At).UTC()}
+	logged := firstcome.Logged{CampaignUID: is.CampaignUID, Epoch: is.Epoch, Began: is.Began, At: time.UnixMicro(is.At).UTC()}
 	for n, ticket := range is.Tickets {
 		user, wrong := firstcome.ParseUserID(string(is.Users[n]))
 		if wrong != nil || ticket < 1 {

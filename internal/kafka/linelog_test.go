@@ -80,7 +80,7 @@ func (s *logStage) place(id firstcome.CampaignID) firstcome.LineLog {
 func places(log firstcome.LineLog, first, last int64) (records []line.Record) {
 	for n := first; n <= last; n++ {
 		records = append(records, line.Record{
-			Logged: firstcome.Logged{LineLog: log, Marker: marker, Epoch: 1, Began: 1, At: time.UnixMicro(1_000_000 + n).UTC()},
+			Logged: firstcome.Logged{LineLog: log, CampaignUID: uid, Epoch: 1, Began: 1, At: time.UnixMicro(1_000_000 + n).UTC()},
 			Ticket: firstcome.Ticket{Generation: 1, Number: n}, User: firstcome.UserID(fmt.Sprint("user-", n)),
 		})
 	}
@@ -140,9 +140,9 @@ func TestAPlaceInALogIsReadAsItWasAppended(t *testing.T) {
 	all[1].Left, all[2].User, all[3].Epoch, all[3].Began, all[3].Generation = true, `<"'&\ 한국>`, 7, 3, 4
 	s.append("c", all[:3])
 	s.append("d", places(other, 1, 2))
-	litter(t, at, "c", `not JSON`, `{}`, `{"marker":"m","epoch":1,"began":1,"generation":1,"ticket":1,"user":"","at":1}`,
-		`{"marker":"m","epoch":0,"began":1,"generation":1,"ticket":1,"user":"u","at":1}`, `{"marker":"m","epoch":1,"began":1,"generation":0,"ticket":1,"user":"u","at":1}`,
-		`{"marker":"m","epoch":1,"began":1,"generation":1,"ticket":0,"user":"u","at":1}`, `{"marker":"","epoch":1,"began":1,"generation":1,"ticket":1,"user":"u","at":1}`)
+	litter(t, at, "c", `not JSON`, `{}`, `{"uid":"m","epoch":1,"began":1,"generation":1,"ticket":1,"user":"","at":1}`,
+		`{"uid":"m","epoch":0,"began":1,"generation":1,"ticket":1,"user":"u","at":1}`, `{"uid":"m","epoch":1,"began":1,"generation":0,"ticket":1,"user":"u","at":1}`,
+		`{"uid":"m","epoch":1,"began":1,"generation":1,"ticket":0,"user":"u","at":1}`, `{"uid":"","epoch":1,"began":1,"generation":1,"ticket":1,"user":"u","at":1}`)
 	s.append("c", all[3:])
 	s.has("c", log, all)
 	s.has("d", other, places(other, 1, 2))
@@ -161,7 +161,7 @@ func TestAPlaceInALogIsReadAsItWasAppended(t *testing.T) {
 	}
 }
 
-// litter appends values that are not places, and then the marker of a transaction, which has no value.
+// litter appends values that are not places, and then the UID of a transaction, which has no value.
 func litter(t *testing.T, at string, id firstcome.CampaignID, values ...string) {
 	t.Helper()
 	client, err := kgo.NewClient(kgo.SeedBrokers(services.Brokers(at)...), kgo.DefaultProduceTopic(at[strings.LastIndexByte(at, '/')+1:]), kgo.TransactionalID(services.Unique("litter")))
@@ -174,7 +174,7 @@ func litter(t *testing.T, at string, id firstcome.CampaignID, values ...string) 
 	stage.Must(t, client.EndTransaction(t.Context(), kgo.TryCommit))
 }
 
-// TestALogThatEndsWithATransactionIsRead ends a log with the marker of a transaction, which has an offset but is not delivered to consumers.
+// TestALogThatEndsWithATransactionIsRead ends a log with the UID of a transaction, which has an offset but is not delivered to consumers.
 func TestALogThatEndsWithATransactionIsRead(t *testing.T) {
 	t.Parallel()
 	at := onePartition(t)
@@ -210,7 +210,7 @@ func TestLogsAreSpreadOverThePartitions(t *testing.T) {
 // isLost fails unless an error has the cause of a lost log, and the command to repair it.
 func isLost(t *testing.T, what string, err error, why string) {
 	t.Helper()
-	if !errors.Is(err, firstcome.ErrLineLogLost) || !strings.Contains(fmt.Sprint(err), why) || !strings.Contains(fmt.Sprint(err), "firstcome gate rebuild c --without-line-log") {
+	if !errors.Is(err, firstcome.ErrLineLogGone) || !strings.Contains(fmt.Sprint(err), why) || !strings.Contains(fmt.Sprint(err), "firstcome gate rebuild c --without-line-log") {
 		t.Errorf("%s: %v", what, err)
 	}
 }
@@ -319,7 +319,7 @@ func TestALogWhoseRecordsWereDeletedIsToldAndRefused(t *testing.T) {
 	stage.Run(t, s.Run)
 	why := fmt.Sprintf("no longer has records before offset %d, and the line's begin at 0", whole.First)
 	isLost(t, "the alarm", s.alarm("no longer has records"), why)
-	stage.Await(t, "whether an append is refused", true, func() bool { return errors.Is(s.Append(t.Context(), "c", places(log, 4, 4)), firstcome.ErrLineLogLost) })
+	stage.Await(t, "whether an append is refused", true, func() bool { return errors.Is(s.Append(t.Context(), "c", places(log, 4, 4)), firstcome.ErrLineLogGone) })
 	s.refuses(log, why)
 	s.append("d", places(whole, 4, 4))
 	s.has("d", whole, places(whole, 1, 4))

@@ -26,8 +26,8 @@ import (
 	"github.com/firstcome/firstcome/internal/wait"
 )
 
-// A Book keeps how far a Publisher has come. ledger.Followers implements it.
-type Book interface {
+// A Cursors keeps how far a Publisher has come. ledger.Followers implements it.
+type Cursors interface {
 	// Follow gives an owner the lease of a follower, or returns follow.ErrFollowed.
 	Follow(ctx context.Context, follower, owner string, lease time.Duration) (follow.Following, error)
 	// Followed notes cursors, and extends the lease to the given duration from now. follow.ErrFollowed means that another owner has the lease. It may
@@ -66,7 +66,7 @@ const (
 
 // Options are the options of a Publisher.
 type Options struct {
-	Book Book
+	Cursors Cursors
 	// Facts calls each for the facts of a campaign with positions above after, in order, at most limit.
 	Facts func(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error
 	// Ledger is the ledger's name.
@@ -77,12 +77,12 @@ type Options struct {
 
 // A Publisher publishes facts to a topic while it has the lease.
 type Publisher struct {
-	topic  *topic
-	book   Book
-	facts  func(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error
-	ledger string
-	owner  string
-	fail   func(error)
+	topic   *topic
+	cursors Cursors
+	facts   func(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error
+	ledger  string
+	owner   string
+	fail    func(error)
 
 	published, failures atomic.Int64
 	leads               atomic.Bool
@@ -120,7 +120,7 @@ func NewPublisher(url string, o Options) (*Publisher, error) {
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never fails
 	p := &Publisher{
-		topic: t, book: o.Book, facts: o.Facts, ledger: o.Ledger, fail: o.OnFail, owner: host[:min(len(host), 200)] + " " + hex.EncodeToString(random[:]),
+		topic: t, cursors: o.Cursors, facts: o.Facts, ledger: o.Ledger, fail: o.OnFail, owner: host[:min(len(host), 200)] + " " + hex.EncodeToString(random[:]),
 		tooLarge: map[firstcome.CampaignID]largeFact{},
 	}
 	if p.fail == nil {
@@ -177,7 +177,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 
 // lead takes the lease and publishes until a step fails, or another node has the lease. It returns the cause.
 func (p *Publisher) lead(ctx context.Context) error {
-	f, err := p.book.Follow(ctx, p.Follower(), p.owner, leaseTime)
+	f, err := p.cursors.Follow(ctx, p.Follower(), p.owner, leaseTime)
 	if err != nil {
 		return err
 	}
@@ -198,5 +198,5 @@ func (p *Publisher) lead(ctx context.Context) error {
 func (p *Publisher) leave(ctx context.Context, f follow.Following, cursors []follow.Cursor) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), parting)
 	defer cancel()
-	return p.book.Followed(ctx, f, 0, cursors)
+	return p.cursors.Followed(ctx, f, 0, cursors)
 }

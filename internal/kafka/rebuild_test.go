@@ -56,9 +56,9 @@ func TestF02TheOwnerOfARebuildGetsWhatWaitsInTheTopic(t *testing.T) {
 	g.record(t, open(t, at, g, patient), p)
 	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 10)))
 	stage.Next(t, "a batch that is not recorded", taken)
-	stage.Must(t, stage.Err(j.Record(t.Context(), record.Batch{Campaign: "d", Epoch: 1, Marker: marker, Coupons: stage.Coupons("d", 1, 3)})))
-	stage.Must(t, stage.Err(j.Record(t.Context(), record.Batch{Campaign: "c", Epoch: 1, Marker: "theirs.1.secret", Coupons: stage.Coupons("c", 50, 53)})))
-	for _, litter := range []string{"litter", `{"format": 2, "marker": "theirs.1.secret", "epoch": 1}`} {
+	stage.Must(t, stage.Err(j.Record(t.Context(), record.Batch{Campaign: "d", Epoch: 1, CampaignUID: uid, Coupons: stage.Coupons("d", 1, 3)})))
+	stage.Must(t, stage.Err(j.Record(t.Context(), record.Batch{Campaign: "c", Epoch: 1, CampaignUID: "theirs.1.secret", Coupons: stage.Coupons("c", 50, 53)})))
+	for _, litter := range []string{"litter", `{"format": 2, "uid": "theirs.1.secret", "epoch": 1}`} {
 		stage.Must(t, j.Journal.Litter(t.Context(), "c", litter))
 	}
 	gate := kafka.Relayed{Gate: frozenGate{reading: func(to func(record.Batch) error) error {
@@ -68,17 +68,17 @@ func TestF02TheOwnerOfARebuildGetsWhatWaitsInTheTopic(t *testing.T) {
 				return err
 			}
 		}
-		return to(record.Batch{Campaign: "c", Epoch: 1, Marker: marker, Coupons: append(stage.Coupons("c", 20, 20), g.issue("c", 2)...)})
+		return to(record.Batch{Campaign: "c", Epoch: 1, CampaignUID: uid, Coupons: append(stage.Coupons("c", 20, 20), g.issue("c", 2)...)})
 	}}, Journal: open(t, at, g)}
 	got := map[int64]bool{}
-	stage.Must(t, gate.Empty(t.Context(), recovery.Rebuild{Campaign: "c", Marker: marker, Attempt: 7}, func(_ context.Context, b record.Batch) (record.Drained, error) {
-		if b.Campaign != "c" || b.Marker != marker || b.Attempt != 7 || b.Epoch != 1 {
+	stage.Must(t, gate.Empty(t.Context(), recovery.Rebuild{Campaign: "c", CampaignUID: uid, Attempt: 7}, func(_ context.Context, b record.Batch) (record.Result, error) {
+		if b.Campaign != "c" || b.CampaignUID != uid || b.Attempt != 7 || b.Epoch != 1 {
 			t.Errorf("the sink got %+v", b)
 		}
 		for _, c := range b.Coupons {
 			got[c.Number] = true
 		}
-		return record.Drained{}, nil
+		return record.Result{}, nil
 	}))
 	want := map[int64]bool{}
 	for _, n := range stage.Numbers(11, 27) {
@@ -88,8 +88,8 @@ func TestF02TheOwnerOfARebuildGetsWhatWaitsInTheTopic(t *testing.T) {
 		t.Errorf("the owner got other numbers (-want +got):\n%s", diff)
 	}
 	refused := errors.New("refused")
-	err := gate.Empty(t.Context(), recovery.Rebuild{Campaign: "c", Marker: marker}, func(context.Context, record.Batch) (record.Drained, error) {
-		return record.Drained{}, refused
+	err := gate.Empty(t.Context(), recovery.Rebuild{Campaign: "c", CampaignUID: uid}, func(context.Context, record.Batch) (record.Result, error) {
+		return record.Result{}, refused
 	})
 	if !errors.Is(err, refused) {
 		t.Errorf("a sink that refuses: %v", err)
@@ -102,7 +102,7 @@ func TestWhatIsInTheTopicIsInTheJournalOfAGateThatIsVerified(t *testing.T) {
 	at, g := services.Kafka.Database(t), newRelayed()
 	j := stream{open(t, at, g), t, at, g}
 	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 3)))
-	stage.Must(t, stage.Err(j.Record(t.Context(), record.Batch{Campaign: "c", Epoch: 1, Marker: "theirs.1.secret", Coupons: stage.Coupons("c", 50, 53)})))
+	stage.Must(t, stage.Err(j.Record(t.Context(), record.Batch{Campaign: "c", Epoch: 1, CampaignUID: "theirs.1.secret", Coupons: stage.Coupons("c", 50, 53)})))
 	gate := kafka.Relayed{Gate: frozenGate{reading: func(to func(record.Batch) error) error {
 		return errors.Join(to(record.Batch{Coupons: stage.Coupons("c", 9, 9)}), stage.Err(j.Issue(t.Context(), "c", 2)))
 	}}, Journal: j.Journal}
@@ -111,7 +111,7 @@ func TestWhatIsInTheTopicIsInTheJournalOfAGateThatIsVerified(t *testing.T) {
 	if diff := cmp.Diff(map[int64]bool{1: true, 2: true, 3: true, 4: true, 5: true, 9: true}, got); diff != "" {
 		t.Errorf("other numbers are not recorded (-want +got):\n%s", diff)
 	}
-	stage.Must(t, j.Journal.Litter(t.Context(), "c", `{"format": 2, "marker": "ours.1.secret", "epoch": 1}`))
+	stage.Must(t, j.Journal.Litter(t.Context(), "c", `{"format": 2, "uid": "ours.1.secret", "epoch": 1}`))
 	if err := gate.Unrecorded(t.Context(), "c", func(firstcome.Coupon) error { return nil }); !errors.Is(err, firstcome.ErrGateMismatch) {
 		t.Errorf("of a newer release's record it says %v", err)
 	}
@@ -150,7 +150,7 @@ func TestF44WhatCannotBeReadInATopicIsADeadLetterAndTheRestFlows(t *testing.T) {
 	t.Parallel()
 	at, g, p := services.Kafka.Database(t), newRelayed(), stage.NewLedger("c")
 	j := stream{open(t, at, g, patient), t, at, g}
-	for _, litter := range []string{"litter", `{"format": 1}`, `{"format": 1, "marker": "ours.1.secret", "epoch": 1, "runs": [{"first": 0, "users": ["u"]}]}`} {
+	for _, litter := range []string{"litter", `{"format": 1}`, `{"format": 1, "uid": "ours.1.secret", "epoch": 1, "runs": [{"first": 0, "users": ["u"]}]}`} {
 		stage.Must(t, j.Journal.Litter(t.Context(), "c", litter))
 	}
 	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 1)))

@@ -66,7 +66,7 @@ func (s *session) note(ctx context.Context) error {
 	if since < noteEvery || len(s.moved) == 0 && since < renewEvery {
 		return nil
 	}
-	if err := s.book.Followed(ctx, s.following, leaseTime, s.cursors()); err != nil {
+	if err := s.Publisher.cursors.Followed(ctx, s.following, leaseTime, s.cursors()); err != nil {
 		return err
 	}
 	s.noted = time.Now()
@@ -82,7 +82,7 @@ type part struct {
 
 // pass publishes new facts, within bounds. all means that it has published all of them.
 func (s *session) pass(ctx context.Context) (all bool, err error) {
-	behind, err := s.book.Behind(ctx, s.Follower(), campaigns)
+	behind, err := s.Publisher.cursors.Behind(ctx, s.Follower(), campaigns)
 	if err != nil {
 		return false, err
 	}

@@ -45,14 +45,14 @@ func TestActiveCampaignsAreThoseOfTheNodesGateThatAreNotRetired(t *testing.T) {
 		}
 		active(t, l, "b", "b-")
 		stage.Must(t, l.Campaigns.Applied(t.Context(), firstcome.Change{Campaign: "b", Version: 1, Kind: firstcome.ChangeTerms}, false))
-		stage.Must(t, stage.Err(l.Campaigns.Switch(t.Context(), "test", "b", 0, ledger.Close)))
+		stage.Must(t, stage.Err(l.Campaigns.ChangeState(t.Context(), "test", "b", 0, firstcome.ChangeClose)))
 		execute(t, db, `UPDATE campaigns SET epoch = 7 WHERE id = 'b-'`)
 		got, err := l.Recorder.Active(t.Context())
 		want := []gate.Revision{{Campaign: "b", Version: 2, Applied: 1, Epoch: 1}, {Campaign: "b-", Version: 1, Epoch: 7, Creating: true, Open: true}}
 		for n := range want {
 			c, err := l.Reads.Campaign(t.Context(), want[n].Campaign)
 			stage.Must(t, err)
-			want[n].Marker = c.Marker
+			want[n].CampaignUID = c.CampaignUID
 		}
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("active, %v (-want +got):\n%s", err, diff)

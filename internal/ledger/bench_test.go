@@ -54,7 +54,7 @@ func issueFrom(b *testing.B, callers, campaigns int) {
 		ids[n] = firstcome.CampaignID(fmt.Sprint("c", n))
 		create(b, l, ids[n], firstcome.Unlimited)
 	}
-	i := issue.NewIssuer(l.Gate, issue.Limits{})
+	i := issue.NewIssuer(l.Gate, issue.Options{})
 	var asked atomic.Int64
 	var all sync.WaitGroup
 	b.ReportAllocs()

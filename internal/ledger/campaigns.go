@@ -12,8 +12,8 @@ import (
 
 // Campaigns creates and changes campaigns, and knows which changes their gates lack.
 type Campaigns struct {
-	db   *sqldb.DB
-	rows *campaign.Rows
+	db    *sqldb.DB
+	store *campaign.Store
 }
 
 // Create creates a campaign, as its change 1. ErrCampaignExists means that its id is taken. A joined FieldError means that its terms
@@ -22,7 +22,7 @@ func (cs *Campaigns) Create(ctx context.Context, actor string, id firstcome.Camp
 	if err := terms.Check(); err != nil {
 		return err
 	}
-	if cs.rows.Gate == "" {
+	if cs.store.Gate == "" {
 		return gate.ErrUnnamed
 	}
 	payload, err := campaign.EncodeTerms(terms)
@@ -48,8 +48,8 @@ func (cs *Campaigns) Create(ctx context.Context, actor string, id firstcome.Camp
 			(id, quantity, opens_at, closes_at, version, terms_version, applied, gate, epoch, ceiling, secret, decided_at, created_at, sold_out_at, pace, waitlist)
 			VALUES (?, ?, ?, ?, 1, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			id, campaign.QuantityColumn(terms.Quantity), sqldb.Micros(terms.OpensAt), sqldb.Micros(terms.ClosesAt),
-			cs.rows.AppliedAt(1), cs.rows.Gate, campaign.FirstEpoch, cs.rows.Grant(&campaign.Stock{Campaign: firstcome.Campaign{Terms: terms}}), cs.rows.Fingerprint, now.UnixMicro(), now.UnixMicro(),
-			sqldb.Micros(cs.rows.SoldOutAt(campaign.Stock{}, terms, now)), campaign.PaceColumn(terms.Pace), terms.Waitlist)
+			cs.store.AppliedAt(1), cs.store.Gate, campaign.FirstEpoch, cs.store.Grant(&campaign.Row{Campaign: firstcome.Campaign{Terms: terms}}), cs.store.Fingerprint, now.UnixMicro(), now.UnixMicro(),
+			sqldb.Micros(cs.store.SoldOutAt(campaign.Row{}, terms, now)), campaign.PaceColumn(terms.Pace), terms.Waitlist)
 		if err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func (cs *Campaigns) Create(ctx context.Context, actor string, id firstcome.Camp
 // With a remote gate, terms that lower the quantity are only proposed. They take effect when Applied notes that the gate has them. The
 // gate may refuse them, because it may have more coupons in force than the ledger knows.
 func (cs *Campaigns) SetTerms(ctx context.Context, actor string, id firstcome.CampaignID, version int64, edit func(*firstcome.Terms)) (made int64, err error) {
-	err = cs.rows.Change(ctx, id, func(t *sqldb.Tx, s campaign.Stock) (err error) {
+	err = cs.store.Change(ctx, id, func(t *sqldb.Tx, s campaign.Row) (err error) {
 		made, err = cs.setTerms(t, s, actor, version, edit)
 		return err
 	})
@@ -76,7 +76,7 @@ func (cs *Campaigns) SetTerms(ctx context.Context, actor string, id firstcome.Ca
 }
 
 // setTerms does the work of SetTerms in its transaction.
-func (cs *Campaigns) setTerms(t *sqldb.Tx, s campaign.Stock, actor string, version int64, edit func(*firstcome.Terms)) (int64, error) {
+func (cs *Campaigns) setTerms(t *sqldb.Tx, s campaign.Row, actor string, version int64, edit func(*firstcome.Terms)) (int64, error) {
 	if version != 0 && version != s.Version {
 		return 0, firstcome.ErrStale
 	}
@@ -96,7 +96,7 @@ func (cs *Campaigns) setTerms(t *sqldb.Tx, s campaign.Stock, actor string, versi
 	if was.Log != nil {
 		terms.Log = was.Log // edit must not move the log
 	}
-	if err := terms.CheckChange(was, cs.rows.DecidesAt(s)); err != nil {
+	if err := terms.CheckChange(was, cs.store.DecidesAt(s)); err != nil {
 		return 0, err
 	}
 	if terms.Quantity < s.InForce {
@@ -109,58 +109,48 @@ func (cs *Campaigns) setTerms(t *sqldb.Tx, s campaign.Stock, actor string, versi
 	if payload == before {
 		return 0, nil
 	}
-	s.QuarantineReturned(terms, cs.rows.DecidesAt(s))
+	s.QuarantineReturned(terms, cs.store.DecidesAt(s))
 	raised := s
 	raised.Quantity = max(s.Quantity, terms.Quantity)
-	made, err := cs.rows.AddChange(t, raised, firstcome.ChangeTerms, payload)
+	made, err := cs.store.AddChange(t, raised, firstcome.ChangeTerms, payload)
 	if err != nil {
 		return 0, err
 	}
-	if proposed := cs.rows.Remote() && terms.Quantity < s.Quantity; !proposed {
-		if err := campaign.PutTerms(t, s.ID, terms, made.Version, cs.rows.SoldOutAt(s, terms, made.At)); err != nil {
+	if proposed := cs.store.Remote() && terms.Quantity < s.Quantity; !proposed {
+		if err := campaign.PutTerms(t, s.ID, terms, made.Version, cs.store.SoldOutAt(s, terms, made.At)); err != nil {
 			return 0, err
 		}
 	}
 	after := s
 	after.Terms = terms
-	if err := cs.rows.ChangeLine(t, s, after, made.At); err != nil {
+	if err := cs.store.ChangeLine(t, s, after, made.At); err != nil {
 		return 0, err
 	}
 	return made.Version, campaign.AddLog(t, made.At, actor, "campaign.update", campaign.Entry{Campaign: s.ID, Detail: campaign.LogDetail(firstcome.ChangeTerms, before, payload)})
 }
 
-// A Switch is a change of a campaign that does not change its terms.
-type Switch string
-
-// The switches.
-const (
-	Pause  Switch = "pause"  // claims get the outcome paused
-	Resume Switch = "resume" // ends a pause
-	Close  Switch = "close"  // closes the campaign permanently
-)
-
-// Switch pauses, resumes or closes a campaign, and returns the new version. Doing so again changes nothing and returns 0. For a closed
+// ChangeState pauses, resumes or closes a campaign, and returns the new version. Doing so again changes nothing and returns 0. For a closed
 // campaign, pause and resume return ErrClosed. ErrPending means that an earlier change must reach the gate first. If from is not 0
 // and the campaign has a different version, the error is ErrStale. A campaign whose gate is another Redis can also be closed, even if
 // that Redis is gone. If it returns, it gets the change.
-func (cs *Campaigns) Switch(ctx context.Context, actor string, id firstcome.CampaignID, from int64, to Switch) (version int64, err error) {
-	change := cs.rows.Change
-	if to == Close {
-		change = cs.rows.ChangeAnywhere
+func (cs *Campaigns) ChangeState(ctx context.Context, actor string, id firstcome.CampaignID, from int64, to firstcome.ChangeKind) (version int64, err error) {
+	change := cs.store.Change
+	if to == firstcome.ChangeClose {
+		change = cs.store.ChangeAnywhere
 	}
-	err = change(ctx, id, func(t *sqldb.Tx, s campaign.Stock) error {
+	err = change(ctx, id, func(t *sqldb.Tx, s campaign.Row) error {
 		version = 0
 		if from != 0 && from != s.Version {
 			return firstcome.ErrStale
 		}
-		if s.Over() && to != Close {
+		if s.Over() && to != firstcome.ChangeClose {
 			return firstcome.ErrClosed
 		}
-		paused, closed := to == Pause || to == Close && s.Paused, s.Closed || to == Close
+		paused, closed := to == firstcome.ChangePause || to == firstcome.ChangeClose && s.Paused, s.Closed || to == firstcome.ChangeClose
 		if paused == s.Paused && closed == s.Closed {
 			return nil
 		}
-		made, err := cs.rows.AddChange(t, s, firstcome.ChangeKind(to), campaign.Nothing)
+		made, err := cs.store.AddChange(t, s, to, campaign.Nothing)
 		if err != nil {
 			return err
 		}
@@ -174,10 +164,10 @@ func (cs *Campaigns) Switch(ctx context.Context, actor string, id firstcome.Camp
 		}
 		after := s
 		after.Paused, after.Closed = paused, closed
-		if err := cs.rows.ChangeLine(t, s, after, made.At); err != nil {
+		if err := cs.store.ChangeLine(t, s, after, made.At); err != nil {
 			return err
 		}
-		return campaign.AddLog(t, made.At, actor, "campaign."+string(to), campaign.Entry{Campaign: id, Detail: campaign.LogDetail(firstcome.ChangeKind(to), "", campaign.Nothing)})
+		return campaign.AddLog(t, made.At, actor, "campaign."+string(to), campaign.Entry{Campaign: id, Detail: campaign.LogDetail(to, "", campaign.Nothing)})
 	})
 	return version, sqldb.Wrap(err, "%s the campaign %s", to, id)
 }

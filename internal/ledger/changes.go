@@ -14,7 +14,7 @@ import (
 
 // notRecorded returns the error for a number of a remote gate that is not in the ledger. If the number is above drained_through, the
 // gate may have issued it.
-func notRecorded(t *sqldb.Tx, s campaign.Stock, number int64) error {
+func notRecorded(t *sqldb.Tx, s campaign.Row, number int64) error {
 	letter, err := t.Exists(`SELECT count(*) FROM dead_letters WHERE campaign_id = ? AND number = ?`, string(s.ID), number)
 	switch {
 	case err != nil:
@@ -38,7 +38,7 @@ func (cs *Campaigns) Pending(ctx context.Context, id firstcome.CampaignID) ([]fi
 	query := `SELECT h.campaign_id, h.version, h.kind, h.payload, h.changed_at, c.epoch, c.ceiling, c.created_at, c.gate, c.secret
 		FROM campaigns c JOIN changes h ON h.campaign_id = c.id AND h.version > c.applied
 		WHERE c.applied < c.version AND `
-	which, args := `c.gate = ? AND c.secret = ?`, []any{cs.rows.Gate, cs.rows.Fingerprint}
+	which, args := `c.gate = ? AND c.secret = ?`, []any{cs.store.Gate, cs.store.Fingerprint}
 	if id != "" {
 		which, args = `c.id = ?`, []any{string(id)}
 	}
@@ -51,12 +51,12 @@ func (cs *Campaigns) Pending(ctx context.Context, id firstcome.CampaignID) ([]fi
 		var at, epoch, createdAt int64
 		err := take(&c.Campaign, &c.Version, &c.Kind, &payload, &at, &epoch, &c.Ceiling, &createdAt, &gate, &secret)
 		if err == nil {
-			err = cs.rows.Decides(gate, secret)
+			err = cs.store.Decides(gate, secret)
 		}
 		if err != nil {
 			return err
 		}
-		c.At, c.Marker = time.UnixMicro(at).UTC(), cs.rows.Marker(time.UnixMicro(createdAt), cs.rows.Fingerprint)
+		c.At, c.CampaignUID = time.UnixMicro(at).UTC(), cs.store.CampaignUID(time.UnixMicro(createdAt), cs.store.Fingerprint)
 		if err := campaign.DecodeChange(&c, payload, epoch); err != nil {
 			unreadable = append(unreadable, fmt.Errorf("change %d of %s cannot be read: %w", c.Version, c.Campaign, err))
 			return nil
@@ -90,7 +90,7 @@ func (rd *Reads) Changes(ctx context.Context, id firstcome.CampaignID, after int
 // Applied notes that the gate has a change, or refused it. It may be repeated. Proposed terms become the campaign's terms, unless the
 // gate refused them. gate.ErrGap means that an earlier change is not noted yet.
 func (cs *Campaigns) Applied(ctx context.Context, change firstcome.Change, refused bool) error {
-	err := cs.rows.Locked(ctx, change.Campaign, func(t *sqldb.Tx, s campaign.Stock) error {
+	err := cs.store.Locked(ctx, change.Campaign, func(t *sqldb.Tx, s campaign.Row) error {
 		switch {
 		case change.Version <= s.Applied:
 			return nil
@@ -116,5 +116,5 @@ func (cs *Campaigns) Refused(ctx context.Context, id firstcome.CampaignID, versi
 // Terms returns the terms of a campaign as of a version, or ErrNoCampaign. Once the gate has taken that version,
 // they never change. Until then the gate may refuse them.
 func (rd *Reads) Terms(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error) {
-	return rd.rows.Terms(ctx, id, version)
+	return rd.store.Terms(ctx, id, version)
 }

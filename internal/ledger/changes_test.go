@@ -9,7 +9,6 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
-	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -21,9 +20,9 @@ func TestACampaignOfARemoteGateIsMadeThereByItsFirstChange(t *testing.T) {
 		create(t, s.a.Ledger, "c", 5)
 		c := status(t, s.a.Ledger)
 		stage.Same(t, "version, applied, epoch, gate", []any{int64(1), int64(0), int64(1), "redis:test"}, []any{c.Version, c.Applied, c.Epoch, c.Gate})
-		first := firstcome.Change{Campaign: "c", Version: 1, Kind: "terms", Epoch: 1, At: c.CreatedAt, Marker: c.Marker, Ceiling: 5, Terms: c.Terms}
+		first := firstcome.Change{Campaign: "c", Version: 1, Kind: "terms", Epoch: 1, At: c.CreatedAt, CampaignUID: c.CampaignUID, Ceiling: 5, Terms: c.Terms}
 		stage.Same(t, "the change", first, s.pending())
-		if _, err := s.b.Campaigns.Switch(t.Context(), "test", "c", 0, ledger.Pause); !errors.Is(err, firstcome.ErrPending) {
+		if _, err := s.b.Campaigns.ChangeState(t.Context(), "test", "c", 0, firstcome.ChangePause); !errors.Is(err, firstcome.ErrPending) {
 			t.Errorf("a second change before the first is there: %v", err)
 		}
 		finish(t, s.b, 1)
@@ -127,7 +126,7 @@ func TestF20WhileTheGateIsAwayAChangeWaitsAndTheNextIsToldSo(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		s := newShop(t, name, 5)
 		s.Changes = errors.New("connection refused")
-		version, err := s.a.Campaigns.Switch(t.Context(), "test", "c", 0, ledger.Close)
+		version, err := s.a.Campaigns.ChangeState(t.Context(), "test", "c", 0, firstcome.ChangeClose)
 		stage.Must(t, err)
 		if c := status(t, s.a.Ledger); !c.Closed || c.Applied == c.Version {
 			t.Fatalf("%+v", c)
@@ -137,7 +136,7 @@ func TestF20WhileTheGateIsAwayAChangeWaitsAndTheNextIsToldSo(t *testing.T) {
 		if err := s.a.Finish(ctx, "c", version); err == nil {
 			t.Error("the operator is told that it is closed")
 		}
-		if _, err := s.b.Campaigns.Switch(t.Context(), "test", "c", 0, ledger.Close); !errors.Is(err, firstcome.ErrPending) {
+		if _, err := s.b.Campaigns.ChangeState(t.Context(), "test", "c", 0, firstcome.ChangeClose); !errors.Is(err, firstcome.ErrPending) {
 			t.Errorf("the next operator is told %v", err)
 		}
 		s.Changes = nil

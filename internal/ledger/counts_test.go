@@ -23,7 +23,7 @@ func TestTheCountsAreTheOpenDeadLettersAndTheChangesThatTheGateLacks(t *testing.
 		bury(t, l, "refused", stage.Coupon("c", 1))
 		bury(t, l, "refused", stage.Coupon("c", 2))
 		counts(l, "with two letters", ledger.Counts{Letters: 2})
-		stage.Must(t, stage.Err(l.Campaigns.Switch(t.Context(), "test", "c", 0, ledger.Pause)))
+		stage.Must(t, stage.Err(l.Campaigns.ChangeState(t.Context(), "test", "c", 0, firstcome.ChangePause)))
 		execute(t, services.Beside(t, name), `UPDATE dead_letters SET resolved_at = 1, resolved_by = 'replayed' WHERE number = 1`)
 		counts(l, "with a pause on its way", ledger.Counts{Letters: 1, Pending: 1})
 		execute(t, services.Beside(t, name), `UPDATE campaigns SET gate = 'redis:other'`)

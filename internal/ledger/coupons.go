@@ -40,7 +40,7 @@ func (rd *Reads) Export(ctx context.Context, id firstcome.CampaignID, p Page, ea
 // Wallet returns at most limit of a user's coupons in force, of the campaigns with ids above after, in the order of these ids.
 func (rd *Reads) Wallet(ctx context.Context, user firstcome.UserID, after firstcome.CampaignID, limit int) ([]firstcome.Coupon, error) {
 	rows, err := rd.db.Conclude.QueryContext(ctx, `SELECT `+campaign.CouponColumns+` FROM coupons
-		WHERE `+rd.rows.HolderColumn()+` = ? AND campaign_id > ? AND voided_at IS NULL ORDER BY campaign_id LIMIT ?`, user, after, limit)
+		WHERE `+rd.store.HolderColumn()+` = ? AND campaign_id > ? AND voided_at IS NULL ORDER BY campaign_id LIMIT ?`, user, after, limit)
 	coupons, err := campaign.AllCoupons(rows, err)
 	return coupons, sqldb.Wrap(err, "read a wallet")
 }

@@ -123,15 +123,15 @@ func TestClaimsKeepTheirOrderWhateverIsRefusedBesideThem(t *testing.T) {
 		claims := func(id string, user int) func() {
 			return keep(fmt.Sprint(id, " ", user), func() string { return claimOrError(l.Ledger, id, user) })
 		}
-		switches := func(id firstcome.CampaignID, to ledger.Switch) func() {
+		switches := func(id firstcome.CampaignID, to firstcome.ChangeKind) func() {
 			return keep(fmt.Sprint(to, " ", id), func() string {
-				_, err := l.Campaigns.Switch(context.Background(), "test", id, 0, to)
+				_, err := l.Campaigns.ChangeState(context.Background(), "test", id, 0, to)
 				return fmt.Sprint(err)
 			})
 		}
 		l.during(claims("first", 1),
 			claims("good", 1), claims("c7", 1), claims("other", 1), claims("c7", 2), claims("good", 2), claims("other", 2),
-			switches("good", ledger.Pause), claims("good", 3), switches("other", ledger.Close), claims("other", 3), switches("good", ledger.Resume),
+			switches("good", firstcome.ChangePause), claims("good", 3), switches("other", firstcome.ChangeClose), claims("other", 3), switches("good", firstcome.ChangeResume),
 			claims("good", 4), claims("c7", 3), keep("good 2 again", func() string { return claimOrError(l.Ledger, "good", 2) }))
 		const damaged = "decide 1 claims of c7: constraint failed: damaged (1811)"
 		stage.Same(t, "answers", map[string]string{

@@ -65,34 +65,34 @@ const couponSource = "coupon/"
 // Bury stores a batch's garbage and coupons as dead letters, in one transaction. The coupons get the given cause. Bury returns how
 // far the campaign is then drained: see Record. Burying a coupon again changes nothing. Bury skips a coupon that the ledger has
 // recorded since it refused it.
-func (rc *Recorder) Bury(ctx context.Context, b record.Batch, cause string) (record.Drained, error) {
-	var drained record.Drained
+func (rc *Recorder) Bury(ctx context.Context, b record.Batch, cause string) (record.Result, error) {
+	var drained record.Result
 	err := rc.db.Repeat(ctx, func(t *sqldb.Tx) (err error) {
 		drained, err = rc.bury(t, b, cause)
 		return rc.ofOne(err)
 	})
 	if err != nil { // the writer may still be writing drained
-		return record.Drained{}, sqldb.Wrap(err, "bury %d dead letters of %s", len(b.Coupons)+len(b.Garbage), b.Campaign)
+		return record.Result{}, sqldb.Wrap(err, "bury %d dead letters of %s", len(b.Coupons)+len(b.Garbage), b.Campaign)
 	}
 	return drained, nil
 }
 
-func (rc *Recorder) bury(t *sqldb.Tx, b record.Batch, cause string) (record.Drained, error) {
+func (rc *Recorder) bury(t *sqldb.Tx, b record.Batch, cause string) (record.Result, error) {
 	r, err := rc.recordingOf(t, b)
 	known := !errors.Is(err, firstcome.ErrNoCampaign)
 	if err == nil {
 		err = r.fence()
 	}
 	if err != nil && known {
-		return record.Drained{}, err
+		return record.Result{}, err
 	}
 	now, err := rc.db.Now(t)
 	if err != nil {
-		return record.Drained{}, err
+		return record.Result{}, err
 	}
 	for _, g := range b.Garbage {
 		if err := insertLetter(t, DeadLetter{Campaign: b.Campaign, Source: g.Source, Payload: g.Payload, Cause: g.Cause, CreatedAt: now}); err != nil {
-			return record.Drained{}, err
+			return record.Result{}, err
 		}
 	}
 	for _, c := range b.Coupons {
@@ -108,11 +108,11 @@ func (rc *Recorder) bury(t *sqldb.Tx, b record.Batch, cause string) (record.Drai
 		}
 		d.Payload = campaign.JSON(s)
 		if err := buryCoupon(t, r, d, c); err != nil {
-			return record.Drained{}, err
+			return record.Result{}, err
 		}
 	}
 	if !known {
-		return record.Drained{}, nil
+		return record.Result{}, nil
 	}
 	return r.do()
 }
@@ -199,11 +199,11 @@ const tellAtOnce = 1000
 // tell adds to Letters the dead letters up to Through that the gate may not know. If there are more than tellAtOnce, it lowers
 // Through.
 func (r *recording) tell() error {
-	if r.DeadLetters == 0 && len(r.Letters) == 0 || r.Told >= r.Through {
+	if r.DeadLetters == 0 && len(r.Letters) == 0 || r.LettersKnownThrough >= r.Through {
 		return nil
 	}
 	rows, err := r.Query(`SELECT number, user_id FROM dead_letters WHERE campaign_id = ? AND number > ? AND number <= ?
-		AND (resolved_by IS NULL OR resolved_by <> ?) ORDER BY number `+r.Dialect.Limit, string(r.ID), r.Told, r.Through, string(Replayed), tellAtOnce+1)
+		AND (resolved_by IS NULL OR resolved_by <> ?) ORDER BY number `+r.Dialect.Limit, string(r.ID), r.LettersKnownThrough, r.Through, string(Replayed), tellAtOnce+1)
 	letters, err := sqldb.AllRows(rows, err, func(take sqldb.Scan) (firstcome.Coupon, error) {
 		c := firstcome.Coupon{Campaign: r.ID}
 		err := take(&c.Number, sqldb.OrZero(&c.User))

@@ -22,7 +22,7 @@ func TestARecordingReadsNoMoreWhenManyDeadLettersAreOpen(t *testing.T) {
 	told := int64(0)
 	by := func(first, last int64) record.Batch { // of a source that has told the gate of whatever it heard
 		b := given(stage.Coupons("c", first, last)...)
-		b.Told, told = told, last
+		b.LettersKnownThrough, told = told, last
 		return b
 	}
 	buries := func(first, last int64) {

@@ -144,7 +144,7 @@ func TestAVoidedDeadLetterGivesTheGateItsStockBack(t *testing.T) {
 		got := books(t, s.a.Ledger)
 		stage.Same(t, "in force", int64(3), got.InForce)
 		stage.Same(t, "the last coupon's number", int64(4), got.Coupons[2].Number)
-		stage.Same(t, "drained", record.Drained{Through: 4, Letters: []firstcome.Coupon{third}}, recordIn(t, s.a.Ledger, third))
+		stage.Same(t, "drained", record.Result{Through: 4, Letters: []firstcome.Coupon{third}}, recordIn(t, s.a.Ledger, third))
 		if err := s.a.Recorder.VoidLetter(t.Context(), "op", letter, ""); !errors.Is(err, firstcome.ErrResolvedLetter) {
 			t.Errorf("voided twice: %v", err)
 		}
@@ -183,8 +183,8 @@ func TestDeadLettersAreToldSomeAtATime(t *testing.T) {
 			stage.Must(t, stage.Err(l.Recorder.Bury(t.Context(), given(stage.Coupons("c", last-99, last)...), "refused")))
 		}
 		for _, c := range []struct{ told, letters, through int64 }{{0, 1000, 1000}, {1, 1000, 1001}, {1000, 500, 1500}, {1500, 0, 1500}} {
-			got, err := l.Recorder.Record(t.Context(), record.Batch{Campaign: "c", Told: c.told})
-			if err != nil || got.Through != c.through || int64(len(got.Letters)) != c.letters || got.Told != c.told {
+			got, err := l.Recorder.Record(t.Context(), record.Batch{Campaign: "c", LettersKnownThrough: c.told})
+			if err != nil || got.Through != c.through || int64(len(got.Letters)) != c.letters || got.LettersKnownThrough != c.told {
 				t.Errorf("above %d it tells of %d up to %d, want %d up to %d: %v", c.told, len(got.Letters), got.Through, c.letters, c.through, err)
 			}
 		}

@@ -34,7 +34,7 @@ func TestThreeNodesServeALineInOrderAtThePaceOfOne(t *testing.T) {
 		}
 		var stops []func()
 		for _, node := range nodes {
-			stops = append(stops, stage.Run(t, line.NewDispatcher(node.Gate, line.Limits{Batch: 40}).Run))
+			stops = append(stops, stage.Run(t, line.NewDispatcher(node.Gate, line.Options{Batch: 40}).Run))
 		}
 		issued := func(least int64) func() bool {
 			return func() bool {

@@ -15,7 +15,7 @@ import (
 
 // count computes how far the campaign is drained now, and updates the campaign's row if a counter changed.
 func (r *recording) count() error {
-	after := r.Stock
+	after := r.Row
 	for _, c := range r.fresh {
 		after.InForce++
 		after.Issued++
@@ -32,7 +32,7 @@ func (r *recording) count() error {
 	if after.DrainedThrough, err = r.through(after.LastNumber); err != nil {
 		return err
 	}
-	after.Ceiling = r.rows.Grant(&after)
+	after.Ceiling = r.store.Grant(&after)
 	r.Through, r.Grant = after.DrainedThrough, record.Grant{Epoch: r.Epoch, Ceiling: after.Ceiling}
 	if len(r.fresh) == 0 && after.DrainedThrough == r.DrainedThrough && after.LastNumber == r.LastNumber && after.Ceiling == r.Ceiling {
 		return nil
@@ -69,7 +69,7 @@ func (r *recording) throughLost(through *int64) error {
 		return nil // numbers are lost only when an epoch ends
 	}
 	var end int64
-	err := r.Row(`SELECT number + count - 1 FROM lost WHERE campaign_id = ? AND number <= ? ORDER BY number DESC LIMIT 1`,
+	err := r.Tx.Row(`SELECT number + count - 1 FROM lost WHERE campaign_id = ? AND number <= ? ORDER BY number DESC LIMIT 1`,
 		string(r.ID), *through+1).Scan(&end)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
@@ -123,7 +123,7 @@ func (rc *Recorder) Has(ctx context.Context, id firstcome.CampaignID, coupons []
 	for n, c := range coupons {
 		numbers[n] = c.Number
 	}
-	found, err := rc.rows.CouponsAt(ctx, id, numbers)
+	found, err := rc.store.CouponsAt(ctx, id, numbers)
 	known := make(map[int64]firstcome.Coupon, len(found))
 	for _, c := range found {
 		known[c.Number] = c
@@ -139,14 +139,14 @@ func (rc *Recorder) Has(ctx context.Context, id firstcome.CampaignID, coupons []
 // Active returns the campaigns that recorders must check, in the order of their ids: the campaigns of this node's gate and secret
 // that are not retired. A campaign that is created or retired during the call may be included or not.
 func (rc *Recorder) Active(ctx context.Context) ([]gate.Revision, error) {
-	all, err := rc.rows.AtGate(ctx, `c.retired_at IS NULL`)
+	all, err := rc.store.AtGate(ctx, `c.retired_at IS NULL`)
 	return all, sqldb.Wrap(err, "read the active campaigns")
 }
 
 // Lined returns the campaigns that may have users in line at this node's remote gate: the campaigns with a pace, and those with users
 // in line by the gate's last report.
 func (rc *Recorder) Lined(ctx context.Context) ([]gate.Revision, error) {
-	all, err := rc.rows.AtGate(ctx, campaign.MayBeInLine)
+	all, err := rc.store.AtGate(ctx, campaign.MayBeInLine)
 	return all, sqldb.Wrap(err, "read which campaigns may have people in line")
 }
 
@@ -207,7 +207,7 @@ func (r *recording) noteLost(coupons []firstcome.Coupon) error {
 	if len(coupons) == 0 {
 		return nil
 	}
-	at, err := r.rows.DB.Now(r.Tx)
+	at, err := r.store.DB.Now(r.Tx)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func (rd *Reads) Find(ctx context.Context, id firstcome.CampaignID, c Choice) (f
 		numbers, next, err = rd.numbersWith(ctx, id, c)
 	}
 	if err == nil {
-		found, err = rd.rows.CouponsAt(ctx, id, numbers)
+		found, err = rd.store.CouponsAt(ctx, id, numbers)
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("look for a coupon of %s: %w", id, err)
@@ -63,7 +63,7 @@ func (c Choice) has(f firstcome.Coupon) bool {
 // numbersOf returns the numbers of a user's coupons, and those of the user's voided coupons if the choice wants them. It finds the voided
 // ones in the audit log, because an index of voided coupons would make each claim more expensive on MariaDB.
 func (rd *Reads) numbersOf(ctx context.Context, id firstcome.CampaignID, c Choice) (numbers []int64, next int64, err error) {
-	held, err := rd.rows.CouponOf(ctx, id, c.User)
+	held, err := rd.store.CouponOf(ctx, id, c.User)
 	switch {
 	case err == nil:
 		numbers = append(numbers, held.Number)
@@ -90,11 +90,11 @@ const maxFound = 1000
 
 // numbersWith returns the number that has a code, if it is one of the next codesAtOnce numbers.
 func (rd *Reads) numbersWith(ctx context.Context, id firstcome.CampaignID, c Choice) (numbers []int64, next int64, err error) {
-	status, err := rd.rows.Status(ctx, id)
+	status, err := rd.store.Status(ctx, id)
 	switch {
 	case err != nil:
 		return nil, 0, err
-	case status.Secret != rd.rows.Fingerprint:
+	case status.Secret != rd.store.Fingerprint:
 		return nil, 0, firstcome.ErrGateMismatch
 	case c.After >= status.LastNumber:
 		return nil, 0, nil
@@ -106,7 +106,7 @@ func (rd *Reads) numbersWith(ctx context.Context, id firstcome.CampaignID, c Cho
 		return nil, 0, ErrSearching
 	}
 	last := min(status.LastNumber, c.After+codesAtOnce)
-	if number := rd.rows.Secret.NumberOf(id, c.Code, c.After+1, last); number != 0 {
+	if number := rd.store.Secret.NumberOf(id, c.Code, c.After+1, last); number != 0 {
 		return []int64{number}, 0, nil
 	}
 	if last < status.LastNumber {

@@ -31,8 +31,8 @@ func (s *subject) SetTerms(ctx context.Context, id firstcome.CampaignID, edit fu
 	return err
 }
 
-func (s *subject) Switch(ctx context.Context, id firstcome.CampaignID, to string) error {
-	_, err := s.Ledger.Campaigns.Switch(ctx, "test", id, 0, ledger.Switch(to))
+func (s *subject) Change(ctx context.Context, id firstcome.CampaignID, to string) error {
+	_, err := s.Ledger.Campaigns.ChangeState(ctx, "test", id, 0, firstcome.ChangeKind(to))
 	return err
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -46,8 +45,8 @@ func TestChangesAreListedInTheirOrder(t *testing.T) {
 	create(t, l, "c", 9)
 	create(t, l, "other", 9)
 	claim(t, l.Gate, "c", "a", "b")
-	for _, to := range []ledger.Switch{ledger.Pause, ledger.Resume} {
-		stage.Must(t, stage.Err(l.Campaigns.Switch(t.Context(), "test", "c", 0, to)))
+	for _, to := range []firstcome.ChangeKind{firstcome.ChangePause, firstcome.ChangeResume} {
+		stage.Must(t, stage.Err(l.Campaigns.ChangeState(t.Context(), "test", "c", 0, to)))
 	}
 	void(t, l, "c", 2)
 	var got []string

@@ -39,30 +39,30 @@ func TestALedgerIsTheSameToEveryNodeAndAtEveryStart(t *testing.T) {
 			t.Errorf("the ledger is %q", first)
 		}
 		for _, l := range append(nodes, shared) {
-			stage.Same(t, "the ledger and its campaign", []string{first, status(t, nodes[0]).Marker}, []string{l.Identity(), status(t, l).Marker})
+			stage.Same(t, "the ledger and its campaign", []string{first, status(t, nodes[0]).CampaignUID}, []string{l.Identity(), status(t, l).CampaignUID})
 		}
 	})
 }
 
 func TestCampaignsOfTwoLedgersHaveDifferentMarkers(t *testing.T) {
 	one, other := remote(t, file(t), 1), remote(t, file(t), 1)
-	if marker := status(t, one).Marker; marker == status(t, other).Marker || one.Identity() == other.Identity() {
-		t.Errorf("two campaigns are %q", marker)
+	if uid := status(t, one).CampaignUID; uid == status(t, other).CampaignUID || one.Identity() == other.Identity() {
+		t.Errorf("two campaigns are %q", uid)
 	}
 }
 
 // TestF32TheLedgerTakesNothingOfAnotherLedgersCampaign gives it coupons that are like its
-// own in all but the marker.
+// own in all but the UID.
 func TestF32TheLedgerTakesNothingOfAnotherLedgersCampaign(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l := remote(t, name, 5)
 		own := given(stage.Coupon("c", 1))
-		own.Marker = status(t, l).Marker
+		own.CampaignUID = status(t, l).CampaignUID
 		must(t, l)(l.Recorder.Record(t.Context(), own))
 		before := books(t, l)
 		foreign := func(id firstcome.CampaignID, c firstcome.Coupon) record.Batch {
 			c.Campaign = id
-			return record.Batch{Campaign: id, Epoch: 1, Marker: "0123456789abcdef.1", Coupons: []firstcome.Coupon{c}}
+			return record.Batch{Campaign: id, Epoch: 1, CampaignUID: "0123456789abcdef.1", Coupons: []firstcome.Coupon{c}}
 		}
 		for what, b := range map[string]record.Batch{
 			"a new coupon": foreign("c", stage.Coupon("c", 2)), "one like a known one": foreign("c", stage.Coupon("c", 1)), "of no campaign": foreign("unknown", stage.Coupon("c", 2)),

@@ -12,13 +12,13 @@ import (
 
 // JournalName returns the name of the recorders of this node's campaigns: see the function JournalName.
 func (l *Ledger) JournalName() string {
-	return JournalName(l.rows.Marker(time.Time{}, l.rows.Fingerprint))
+	return JournalName(l.store.CampaignUID(time.Time{}, l.store.Fingerprint))
 }
 
-// JournalName returns the name that distinguishes the recorders of a ledger and secret from others that share a topic. The marker is
+// JournalName returns the name that distinguishes the recorders of a ledger and secret from others that share a topic. The UID is
 // that of any campaign of this ledger and secret.
-func JournalName(marker string) string {
-	identity, rest, _ := strings.Cut(marker, ".")
+func JournalName(uid string) string {
+	identity, rest, _ := strings.Cut(uid, ".")
 	return identity + rest[strings.LastIndexByte(rest, '.')+1:]
 }
 
@@ -38,27 +38,27 @@ func (l *Ledger) JournalOf(ctx context.Context, gate string) (topic string, err 
 // reports that the topic has the noted name and another id, so it was recreated. Only the call that notes the new id reports this. NoteJournal may
 // be repeated.
 func (l *Ledger) NoteJournal(ctx context.Context, id string) (again bool, err error) {
-	if l.rows.Gate == "" {
+	if l.store.Gate == "" {
 		return false, nil // a Redis without a name has no campaigns
 	}
 	err = l.db.Repeat(ctx, func(t *sqldb.Tx) error {
 		var name, was string
-		err := t.Row(journalQuery+l.db.Dialect.ForUpdate, l.rows.Gate).Scan(&name, &was)
+		err := t.Row(journalQuery+l.db.Dialect.ForUpdate, l.store.Gate).Scan(&name, &was)
 		known := err == nil
 		if errors.Is(err, sql.ErrNoRows) {
 			err = nil
 		}
 		if err == nil {
-			err = l.rows.Follows(name)
+			err = l.store.CheckNewTopic(name)
 		}
-		again = name == l.rows.Journal && was != id
+		again = name == l.store.Journal && was != id
 		switch {
-		case err != nil || name == l.rows.Journal && was == id:
+		case err != nil || name == l.store.Journal && was == id:
 			return err
 		case !known:
-			_, err = t.Change(`INSERT INTO journals (gate, topic, topic_id) VALUES (?, ?, ?)`, l.rows.Gate, l.rows.Journal, id)
+			_, err = t.Change(`INSERT INTO journals (gate, topic, topic_id) VALUES (?, ?, ?)`, l.store.Gate, l.store.Journal, id)
 		default:
-			_, err = t.Change(`UPDATE journals SET topic = ?, topic_id = ? WHERE gate = ?`, l.rows.Journal, id, l.rows.Gate)
+			_, err = t.Change(`UPDATE journals SET topic = ?, topic_id = ? WHERE gate = ?`, l.store.Journal, id, l.store.Gate)
 		}
 		return err
 	})

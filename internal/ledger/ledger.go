@@ -11,10 +11,10 @@
 //   - Reads reads campaigns, coupons, facts and logs.
 //   - Epochs serves recovery: package epoch.
 //   - Followers keeps the progress of those who copy facts elsewhere.
-//   - Desk keeps API keys and nodes.
+//   - Deployment keeps API keys and nodes.
 //
 // All roles use one sqldb.DB, which has the connections and transactions. Package campaign has the row of a campaign and everything that is
-// written in one step with it; all roles that change a campaign use one campaign.Rows.
+// written in one step with it; all roles that change a campaign use one campaign.Store.
 //
 // # One writer
 //
@@ -44,16 +44,16 @@ import (
 
 // A Ledger keeps campaigns and coupons. Its methods may be called from many goroutines. Methods that write wait for Run.
 type Ledger struct {
-	Gate      *sqlgate.Gate
-	Campaigns *Campaigns
-	Reads     *Reads
-	Recorder  *Recorder
-	Epochs    *epoch.Epochs
-	Followers *Followers
-	Desk      *Desk
+	Gate       *sqlgate.Gate
+	Campaigns  *Campaigns
+	Reads      *Reads
+	Recorder   *Recorder
+	Epochs     *epoch.Epochs
+	Followers  *Followers
+	Deployment *Deployment
 
-	db   *sqldb.DB
-	rows *campaign.Rows
+	db    *sqldb.DB
+	store *campaign.Store
 }
 
 // Options are the options of Open.
@@ -118,10 +118,10 @@ func newLedger(d *sqldb.DB, o Options, fingerprint string) *Ledger {
 	}
 	r, n := campaign.New(d, campaign.Options{Secret: o.Secret, Fingerprint: fingerprint, Gate: o.Gate, Backlog: o.Backlog})
 	return &Ledger{
-		Gate: sqlgate.New(r, o.MaxLine), Campaigns: &Campaigns{db: r.DB, rows: r}, Epochs: epoch.New(r),
-		Reads: &Reads{db: d, rows: r, news: n, search: make(chan struct{}, 1)}, Recorder: &Recorder{db: d, rows: r},
-		Followers: &Followers{db: d}, Desk: &Desk{db: d},
-		db: d, rows: r,
+		Gate: sqlgate.New(r, o.MaxLine), Campaigns: &Campaigns{db: r.DB, store: r}, Epochs: epoch.New(r),
+		Reads: &Reads{db: d, store: r, news: n, search: make(chan struct{}, 1)}, Recorder: &Recorder{db: d, store: r},
+		Followers: &Followers{db: d}, Deployment: &Deployment{db: d},
+		db: d, store: r,
 	}
 }
 

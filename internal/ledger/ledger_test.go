@@ -82,7 +82,7 @@ func TestAStaleChangeIsRefusedAndARepeatedOneIsOne(t *testing.T) {
 	l := start(t, file(t), nil)
 	create(t, l, "c", 10)
 	for _, made := range []int64{2, 0} {
-		version, err := l.Campaigns.Switch(t.Context(), "test", "c", 0, ledger.Pause)
+		version, err := l.Campaigns.ChangeState(t.Context(), "test", "c", 0, firstcome.ChangePause)
 		if err != nil || version != made {
 			t.Fatalf("it made version %d, %v, and should make %d", version, err, made)
 		}

@@ -39,7 +39,7 @@ func TestF74NobodyInLineHearsSoldOutFromAnotherNodesMemory(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		for what, comeBack := range comebacks {
 			nodes, _ := nodesOn(t, kind, 2, 1)
-			here, there := issue.NewIssuer(nodes[0].Gate, issue.Limits{}), issue.NewIssuer(nodes[1].Gate, issue.Limits{})
+			here, there := issue.NewIssuer(nodes[0].Gate, issue.Options{}), issue.NewIssuer(nodes[1].Gate, issue.Options{})
 			if what == "void" || what == "raised" { // the others begin without a line
 				stage.Must(t, changed(func(t *firstcome.Terms) { t.Pace = &firstcome.Pace{} })(t.Context(), nodes[0]))
 			}

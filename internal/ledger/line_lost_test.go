@@ -26,7 +26,7 @@ func TestF77ClosingACampaignOfAnotherRedisEndsItsLineAsLost(t *testing.T) {
 		}
 		stop()
 		other, stop := serve(t, name, ledger.Options{Gate: "redis:another"})
-		_, err = other.Campaigns.Switch(t.Context(), "op", "c", 0, ledger.Close)
+		_, err = other.Campaigns.ChangeState(t.Context(), "op", "c", 0, firstcome.ChangeClose)
 		stage.Must(t, err)
 		at, err := other.Gate.LineOf(t.Context(), "c")
 		stage.Must(t, err)
@@ -39,7 +39,7 @@ func TestF77ClosingACampaignOfAnotherRedisEndsItsLineAsLost(t *testing.T) {
 		}
 		stop()
 		l, _ = serve(t, name, ledger.Options{Gate: "redis:test"})
-		found, err := audit.Ledger(t.Context(), l.Books().Source(), "c", nil, nil)
+		found, err := audit.Ledger(t.Context(), l.Tables().Source(), "c", nil, nil)
 		if err != nil || found.Lines != 1 || found.Breaches.Count["P9"] != 0 {
 			t.Errorf("the audit finds %+v, %v", found, err)
 		}

@@ -20,7 +20,7 @@ func (rc *Recorder) LogDirect(ctx context.Context, order gate.Order, id firstcom
 // LoseLine ends the line of a closed campaign whose gate has lost it, with the counters that the ledger has. It may be repeated. If
 // the campaign is not closed, LoseLine changes nothing.
 func (rc *Recorder) LoseLine(ctx context.Context, id firstcome.CampaignID) error {
-	err := rc.rows.Locked(ctx, id, func(t *sqldb.Tx, s campaign.Stock) error { return campaign.LoseLine(t, &s, rc.rows.DecidesAt(s)) })
+	err := rc.store.Locked(ctx, id, func(t *sqldb.Tx, s campaign.Row) error { return campaign.LoseLine(t, &s, rc.store.DecidesAt(s)) })
 	return sqldb.Wrap(err, "end the line of %s", id)
 }
 

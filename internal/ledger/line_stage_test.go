@@ -33,7 +33,7 @@ func people(n int) []firstcome.UserID { return stage.Users("u", 100, n) }
 func keepsPlaces(t *testing.T, l *ledger.Ledger) gate.LineState {
 	t.Helper()
 	secret := stage.Secret()
-	report, err := audit.Ledger(t.Context(), l.Books().Source(), "c", &secret, nil)
+	report, err := audit.Ledger(t.Context(), l.Tables().Source(), "c", &secret, nil)
 	stage.Must(t, err)
 	for _, b := range report.Breaches.Shown {
 		t.Errorf("%s: %s", b.Promise, b.Text)

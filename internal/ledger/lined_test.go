@@ -55,7 +55,7 @@ func TestThoseThatMayHaveALineAtAnotherGateHaveAPaceOrHadOne(t *testing.T) {
 func TestEachDirectIssueAtAnotherGateIsInTheAuditLog(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l, g := remoteAt(t, name), stage.NewGate(0)
-		over := &gate.Router{Gate: g, Retired: l.Gate, Kept: l.Recorder}
+		over := &gate.Router{Gate: g, Retired: l.Gate, Ledger: l.Recorder}
 		for _, id := range []firstcome.CampaignID{"c", "empty"} {
 			stage.Must(t, l.Campaigns.Create(t.Context(), "test", id, withPace(5, 1)))
 			stage.Must(t, stage.Err(g.Apply(t.Context(), firstcome.Change{Campaign: id, Version: 1, Kind: firstcome.ChangeTerms, Terms: withPace(5, 1), Epoch: 1})))

@@ -17,21 +17,21 @@ import (
 func (l *Ledger) Identity() string { return l.db.Identity }
 
 // GateName returns the name of the gate that decides this node's campaigns, as their rows hold it.
-func (l *Ledger) GateName() string { return l.rows.Gate }
+func (l *Ledger) GateName() string { return l.store.Gate }
 
-// A Beside describes the remote gate that decides a node's campaigns.
-type Beside struct {
+// A RemoteGate describes the remote gate that decides a node's campaigns.
+type RemoteGate struct {
 	Gate     string // redis:INSTANCE, or empty if that Redis has no name. A Redis without a name decides no campaign
 	Topic    string // the Kafka topic that carries its coupons to the ledger, or empty if there is none
 	Abandons bool   // an operator has confirmed that all coupons of another topic are recorded
 }
 
-// Owns reports whether a marker belongs to a campaign of this ledger or of its copies, with this node's secret.
-func (l *Ledger) Owns(marker string) bool {
-	return strings.HasPrefix(marker, l.db.Identity+".") && strings.HasSuffix(marker, "."+l.rows.Fingerprint)
+// Owns reports whether a UID belongs to a campaign of this ledger or of its copies, with this node's secret.
+func (l *Ledger) Owns(uid string) bool {
+	return strings.HasPrefix(uid, l.db.Identity+".") && strings.HasSuffix(uid, "."+l.store.Fingerprint)
 }
 
-// Whose returns the marker of a campaign, whichever gate decides it, or firstcome.ErrNoCampaign.
+// Whose returns the UID of a campaign, whichever gate decides it, or firstcome.ErrNoCampaign.
 func (rc *Recorder) Whose(ctx context.Context, id firstcome.CampaignID) (string, error) {
 	var createdAt time.Time
 	var secret string
@@ -39,17 +39,17 @@ func (rc *Recorder) Whose(ctx context.Context, id firstcome.CampaignID) (string,
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", firstcome.ErrNoCampaign
 	}
-	return rc.rows.Marker(createdAt, secret), sqldb.Wrap(err, "read whose campaign %s is", id)
+	return rc.store.CampaignUID(createdAt, secret), sqldb.Wrap(err, "read whose campaign %s is", id)
 }
 
 // UseGate sets the remote gate that decides this node's campaigns. Call it before Run. A gate needs the ledger's
 // identity to open, so the ledger is opened first. firstcome.ErrGateMismatch means that another topic may hold
 // coupons that are not recorded yet.
-func (l *Ledger) UseGate(ctx context.Context, b Beside) error {
-	l.rows.UseGate(b.Gate, b.Topic, b.Abandons)
+func (l *Ledger) UseGate(ctx context.Context, b RemoteGate) error {
+	l.store.UseGate(b.Gate, b.Topic, b.Abandons)
 	was, err := l.JournalOf(ctx, b.Gate)
 	if err == nil {
-		err = l.rows.Follows(was)
+		err = l.store.CheckNewTopic(was)
 	}
 	return err
 }
@@ -64,7 +64,7 @@ type OtherGate struct {
 // ledger nor this node's gate decides.
 func (l *Ledger) OtherGates(ctx context.Context) (all []OtherGate, err error) {
 	rows, err := l.db.Conclude.QueryContext(ctx, `SELECT gate, count(*) FROM campaigns
-		WHERE gate <> ? AND gate <> ? AND retired_at IS NULL GROUP BY gate ORDER BY gate`, campaign.OwnGate, l.rows.Gate)
+		WHERE gate <> ? AND gate <> ? AND retired_at IS NULL GROUP BY gate ORDER BY gate`, campaign.OwnGate, l.store.Gate)
 	all, err = sqldb.AllRows(rows, err, func(take sqldb.Scan) (g OtherGate, err error) {
 		err = take(&g.Name, &g.Campaigns)
 		return g, err
@@ -77,7 +77,7 @@ func (l *Ledger) OtherGates(ctx context.Context) (all []OtherGate, err error) {
 // node has none.
 func (l *Ledger) Mismatched(ctx context.Context, secret firstcome.Secret) (campaigns int, err error) {
 	kind := `gate <> ?`
-	if l.rows.Remote() {
+	if l.store.Remote() {
 		kind = `gate = ?`
 	}
 	err = l.db.Conclude.QueryRowContext(ctx, `SELECT count(*) FROM campaigns WHERE `+kind+` OR secret <> ?`,
@@ -89,11 +89,11 @@ func (l *Ledger) Mismatched(ctx context.Context, secret firstcome.Secret) (campa
 // does not decide, because they have another gate or code secret.
 func (l *Ledger) Foreign(ctx context.Context, at time.Time) (open, others int, err error) {
 	err = l.db.Conclude.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(CASE WHEN gate <> ? OR secret <> ? THEN 1 ELSE 0 END), 0) FROM campaigns
-		WHERE NOT closed AND (closes_at IS NULL OR closes_at > ?)`, l.rows.Gate, l.rows.Fingerprint, at.UnixMicro()).Scan(&open, &others)
+		WHERE NOT closed AND (closes_at IS NULL OR closes_at > ?)`, l.store.Gate, l.store.Fingerprint, at.UnixMicro()).Scan(&open, &others)
 	return open, others, sqldb.Wrap(err, "count the campaigns of other nodes")
 }
 
 // Decides returns nil if this node decides a campaign, and otherwise firstcome.ErrGateMismatch with the reason. The
-// error is also gate.ErrLost if the campaign names another Redis, because this node's Redis may be that Redis after
+// error is also gate.ErrGone if the campaign names another Redis, because this node's Redis may be that Redis after
 // it was emptied.
-func (rd *Reads) Decides(c *Status) error { return rd.rows.Decides(c.Gate, c.Secret) }
+func (rd *Reads) Decides(c *Status) error { return rd.store.Decides(c.Gate, c.Secret) }

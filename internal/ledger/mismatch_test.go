@@ -48,7 +48,7 @@ func TestACampaignOfAnotherRedisIsLostAndCanBeClosed(t *testing.T) {
 		execute(t, db, `UPDATE campaigns SET gate = 'redis:gone' WHERE id = 'c'`)
 		lost := func(what string, err error) {
 			t.Helper()
-			if !errors.Is(err, gate.ErrLost) || !errors.Is(err, firstcome.ErrGateMismatch) {
+			if !errors.Is(err, gate.ErrGone) || !errors.Is(err, firstcome.ErrGateMismatch) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
@@ -58,7 +58,7 @@ func TestACampaignOfAnotherRedisIsLostAndCanBeClosed(t *testing.T) {
 		if text := err.Error(); !strings.Contains(text, "redis:gone") || !strings.Contains(text, "redis:test") {
 			t.Errorf("both names are not in %q", text)
 		}
-		_, err = l.Campaigns.Switch(ctx, "test", "c", 0, ledger.Pause)
+		_, err = l.Campaigns.ChangeState(ctx, "test", "c", 0, firstcome.ChangePause)
 		lost("pause", err)
 		_, err = l.Campaigns.SetTerms(ctx, "test", "c", 0, func(to *firstcome.Terms) { to.Quantity = 9 })
 		lost("terms", err)
@@ -69,7 +69,7 @@ func TestACampaignOfAnotherRedisIsLostAndCanBeClosed(t *testing.T) {
 			t.Errorf("record: %v", err)
 		}
 
-		version, err := l.Campaigns.Switch(ctx, "test", "c", 0, ledger.Close)
+		version, err := l.Campaigns.ChangeState(ctx, "test", "c", 0, firstcome.ChangeClose)
 		if version != 2 || err != nil {
 			t.Errorf("closed as version %d: %v", version, err)
 		}
@@ -81,7 +81,7 @@ func TestACampaignOfAnotherRedisIsLostAndCanBeClosed(t *testing.T) {
 		if all, err := l.Campaigns.Pending(ctx, ""); len(all) > 0 || err != nil {
 			t.Errorf("this gate lacks %v: %v", all, err)
 		}
-		if _, err := l.Campaigns.Switch(ctx, "test", "c", 0, ledger.Close); !errors.Is(err, firstcome.ErrPending) {
+		if _, err := l.Campaigns.ChangeState(ctx, "test", "c", 0, firstcome.ChangeClose); !errors.Is(err, firstcome.ErrPending) {
 			t.Errorf("closed again: %v", err)
 		}
 
@@ -104,12 +104,12 @@ func TestACampaignOfAnotherRedisIsLostAndCanBeClosed(t *testing.T) {
 func TestAGateWithoutANameMakesNoCampaign(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l := remote(t, name, 3)
-		stage.Must(t, l.UseGate(t.Context(), ledger.Beside{}))
+		stage.Must(t, l.UseGate(t.Context(), ledger.RemoteGate{}))
 		if err := l.Campaigns.Create(t.Context(), "test", "d", terms(0)); !errors.Is(err, gate.ErrUnnamed) {
 			t.Errorf("it makes one: %v", err)
 		}
 		c := status(t, l)
-		if err := l.Reads.Decides(&c); !errors.Is(err, gate.ErrLost) || !strings.Contains(err.Error(), "no name") {
+		if err := l.Reads.Decides(&c); !errors.Is(err, gate.ErrGone) || !strings.Contains(err.Error(), "no name") {
 			t.Errorf("it decides: %v", err)
 		}
 	})

@@ -20,7 +20,7 @@ type NodeRow struct {
 }
 
 // Clock returns the time by the ledger's clock.
-func (d *Desk) Clock(ctx context.Context) (time.Time, error) {
+func (d *Deployment) Clock(ctx context.Context) (time.Time, error) {
 	at, err := d.db.ReadNow(ctx)
 	return at, sqldb.Wrap(err, "read the clock")
 }
@@ -35,7 +35,7 @@ var ErrNodeTaken = errors.New("another node has taken this node's row")
 // TakeNode assigns a row to a node and returns the counts in it, or nil if the row is new. The node gets its own
 // row if it ran before, or else the row of a forgotten node. Nodes have no right to delete rows, so reuse keeps
 // the table small.
-func (d *Desk) TakeNode(ctx context.Context, n NodeRow) (counts []byte, err error) {
+func (d *Deployment) TakeNode(ctx context.Context, n NodeRow) (counts []byte, err error) {
 	rows, err := d.Nodes(ctx)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (d *Desk) TakeNode(ctx context.Context, n NodeRow) (counts []byte, err erro
 }
 
 // WriteNode writes a node's report into the row that it took. stopped is true if the node is about to stop.
-func (d *Desk) WriteNode(ctx context.Context, n NodeRow, stopped bool) error {
+func (d *Deployment) WriteNode(ctx context.Context, n NodeRow, stopped bool) error {
 	stoppedAt := `NULL`
 	if stopped {
 		stoppedAt = d.nodeClock()
@@ -75,7 +75,7 @@ func (d *Desk) WriteNode(ctx context.Context, n NodeRow, stopped bool) error {
 }
 
 // changeNodes runs a statement that writes a row, and returns how many it wrote.
-func (d *Desk) changeNodes(ctx context.Context, query string, args ...any) (int64, error) {
+func (d *Deployment) changeNodes(ctx context.Context, query string, args ...any) (int64, error) {
 	var rows int64
 	if err := d.db.Update(ctx, func(t *sqldb.Tx) (err error) { rows, err = t.Change(query, args...); return err }); err != nil {
 		return 0, err // the writer may still be writing rows
@@ -84,7 +84,7 @@ func (d *Desk) changeNodes(ctx context.Context, query string, args ...any) (int6
 }
 
 // nodeClock returns the SQL expression of the clock for these rows. SQLite's clock has whole milliseconds.
-func (d *Desk) nodeClock() string {
+func (d *Deployment) nodeClock() string {
 	if d.db.Dialect.Shared {
 		return d.db.Dialect.Clock
 	}
@@ -92,7 +92,7 @@ func (d *Desk) nodeClock() string {
 }
 
 // Nodes returns the rows of all nodes, including forgotten nodes.
-func (d *Desk) Nodes(ctx context.Context) ([]NodeRow, error) {
+func (d *Deployment) Nodes(ctx context.Context) ([]NodeRow, error) {
 	rows, err := d.db.Conclude.QueryContext(ctx, `SELECT host, listen, role, version, started_at, seen_at, stopped_at, `+d.nodeClock()+`, counts FROM nodes ORDER BY host, listen`)
 	all, err := sqldb.AllRows(rows, err, func(take sqldb.Scan) (n NodeRow, err error) {
 		var counts string

@@ -179,8 +179,8 @@ func TestWhatOneNodeWroteEveryNodeReads(t *testing.T) {
 		claim(t, nodes[1].Gate, "d", "a")
 		void(t, nodes[0], "c", 2)
 		key := firstcome.Key{ID: "k", Name: "test", Role: firstcome.Admin, Hash: [32]byte{0, 255, 39, 92}, CreatedAt: time.Now()}
-		stage.Must(t, nodes[0].Desk.AddKey(t.Context(), "test", key))
-		stage.Must(t, nodes[1].Desk.RevokeKey(t.Context(), "test", "k"))
+		stage.Must(t, nodes[0].Deployment.AddKey(t.Context(), "test", key))
+		stage.Must(t, nodes[1].Deployment.RevokeKey(t.Context(), "test", "k"))
 		shared := reader(t, name)
 		for what, l := range map[string]*ledger.Ledger{"another": nodes[1], "a reader": shared} {
 			readAll(t, what, l, key)
@@ -193,7 +193,7 @@ func TestWhatOneNodeWroteEveryNodeReads(t *testing.T) {
 
 func readAll(t *testing.T, what string, l *ledger.Ledger, key firstcome.Key) {
 	t.Helper()
-	keys, err := l.Desk.Keys(t.Context())
+	keys, err := l.Deployment.Keys(t.Context())
 	if err != nil || len(keys) != 1 || keys[0].Hash != key.Hash || keys[0].RevokedAt.Before(keys[0].CreatedAt) {
 		t.Errorf("%s: the keys are %+v, %v", what, keys, err)
 	}
@@ -280,19 +280,19 @@ func TestANewNodeTakesTheRowOfOneThatIsForgotten(t *testing.T) {
 		var took []byte
 		say := func(host string, stopped bool) {
 			t.Helper()
-			now, err := l.Desk.Clock(t.Context())
+			now, err := l.Deployment.Clock(t.Context())
 			stage.Must(t, err)
 			row := ledger.NodeRow{Host: host, Listen: ":80", Role: "all", Version: "1", StartedAt: now, Counts: []byte(`"of ` + host + `"`)}
-			if err = l.Desk.WriteNode(t.Context(), row, stopped); errors.Is(err, ledger.ErrNodeTaken) {
-				took, err = l.Desk.TakeNode(t.Context(), row)
+			if err = l.Deployment.WriteNode(t.Context(), row, stopped); errors.Is(err, ledger.ErrNodeTaken) {
+				took, err = l.Deployment.TakeNode(t.Context(), row)
 				stage.Must(t, err)
-				err = l.Desk.WriteNode(t.Context(), row, stopped)
+				err = l.Deployment.WriteNode(t.Context(), row, stopped)
 			}
 			stage.Must(t, err)
 		}
 		hosts := func() (heard []string) {
 			t.Helper()
-			rows, err := l.Desk.Nodes(t.Context())
+			rows, err := l.Deployment.Nodes(t.Context())
 			stage.Must(t, err)
 			for _, n := range rows {
 				if !n.Forgotten {

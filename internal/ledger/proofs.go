@@ -20,7 +20,7 @@ type Proof struct {
 }
 
 // KeepProof replaces the stored proof of a campaign, unless the stored proof ended later.
-func (d *Desk) KeepProof(ctx context.Context, p Proof) error {
+func (d *Deployment) KeepProof(ctx context.Context, p Proof) error {
 	err := d.db.Repeat(ctx, func(t *sqldb.Tx) error {
 		var ended int64
 		err := t.Row(`SELECT ended_at FROM proofs WHERE campaign_id = ?`+d.db.Dialect.ForUpdate, string(p.Campaign)).Scan(&ended)
@@ -38,7 +38,7 @@ func (d *Desk) KeepProof(ctx context.Context, p Proof) error {
 }
 
 // Proofs returns the last proof of each campaign that has one.
-func (d *Desk) Proofs(ctx context.Context, ids []firstcome.CampaignID) (all []Proof, err error) {
+func (d *Deployment) Proofs(ctx context.Context, ids []firstcome.CampaignID) (all []Proof, err error) {
 	err = sqldb.InChunks(ids, func(ids []firstcome.CampaignID) error {
 		args := make([]any, len(ids))
 		for n, id := range ids {

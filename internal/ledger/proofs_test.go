@@ -24,8 +24,8 @@ func TestTheProofThatEndedLastIsKept(t *testing.T) {
 			}
 			last := map[string]ledger.Proof{}
 			for _, p := range []ledger.Proof{proof("c", "first", 3), proof("c", "slow", 2), proof("d", "other", 1), proof("c", "last", 7)} {
-				stage.Must(t, l.Desk.KeepProof(t.Context(), p))
-				kept, err := l.Desk.Proofs(t.Context(), []firstcome.CampaignID{"c", "none", "d"})
+				stage.Must(t, l.Deployment.KeepProof(t.Context(), p))
+				kept, err := l.Deployment.Proofs(t.Context(), []firstcome.CampaignID{"c", "none", "d"})
 				stage.Must(t, err)
 				for _, k := range kept {
 					last[string(k.Campaign)] = k

@@ -36,7 +36,7 @@ func TestF18AnOwnerOfWhomTheLedgerDoesNotKnowChangesNothing(t *testing.T) {
 		stage.Must(t, s.a.Epochs.GiveUpRebuild(t.Context(), first))
 		for what, err := range map[string]error{
 			"a heartbeat": s.a.Epochs.Heartbeat(t.Context(), first), "the end of the epoch": finish(first),
-			"what is adopted": stage.Err(s.a.Epochs.Adopt(t.Context(), first, recovery.Stopped{}, nil, false)),
+			"what is adopted": stage.Err(s.a.Epochs.Adopt(t.Context(), first, recovery.GateState{}, nil, false)),
 		} {
 			if !errors.Is(err, recovery.ErrSuperseded) {
 				t.Errorf("%s of the first owner: %v", what, err)

@@ -23,16 +23,16 @@ func (r *recording) fenced() error {
 
 // fence returns record.ErrRebuilding if another attempt is rebuilding the gate, and nil otherwise.
 func (r *recording) fence() error {
-	if r.RebuildingAt.IsZero() || r.Stock.Attempt == r.attempt {
+	if r.RebuildingAt.IsZero() || r.Row.Attempt == r.attempt {
 		return nil
 	}
-	return fmt.Errorf("%w: %w: attempt %d", firstcome.ErrGateUnavailable, record.ErrRebuilding, r.Stock.Attempt)
+	return fmt.Errorf("%w: %w: attempt %d", firstcome.ErrGateUnavailable, record.ErrRebuilding, r.Row.Attempt)
 }
 
 // A Recorder records the coupons that a remote gate issued, and the dead letters of coupons that the ledger refused.
 type Recorder struct {
-	db   *sqldb.DB
-	rows *campaign.Rows
+	db    *sqldb.DB
+	store *campaign.Store
 }
 
 // Record stores a batch of coupons that a remote gate issued, all or none of them. It returns how far the
@@ -48,8 +48,8 @@ type Recorder struct {
 //   - record.ErrRowLocked: another transaction has locked the campaign for longer than five seconds.
 //
 // After any other error it is unknown what is recorded, and the caller should record the batch again.
-func (rc *Recorder) Record(ctx context.Context, b record.Batch) (record.Drained, error) {
-	var drained record.Drained
+func (rc *Recorder) Record(ctx context.Context, b record.Batch) (record.Result, error) {
+	var drained record.Result
 	given, err := inNumberOrder(b.Campaign, b.Coupons)
 	if err == nil {
 		runs := 0
@@ -62,7 +62,7 @@ func (rc *Recorder) Record(ctx context.Context, b record.Batch) (record.Drained,
 		})
 	}
 	if err != nil { // the writer may still be at drained
-		return record.Drained{}, sqldb.Wrap(err, "record %d coupons of %s", len(b.Coupons), b.Campaign)
+		return record.Result{}, sqldb.Wrap(err, "record %d coupons of %s", len(b.Coupons), b.Campaign)
 	}
 	return drained, nil
 }
@@ -136,58 +136,58 @@ func checkCoupon(id firstcome.CampaignID, c firstcome.Coupon) error {
 // A recording is one call of Record, Bury or Replay, within its transaction.
 type recording struct {
 	*sqldb.Tx
-	rows           *campaign.Rows
-	campaign.Stock // as it was before the call
-	given          []firstcome.Coupon
-	report         gate.LineReport
+	store        *campaign.Store
+	campaign.Row // as it was before the call
+	given        []firstcome.Coupon
+	report       gate.LineReport
 	// epochGiven is the epoch of the given coupons.
 	epochGiven int64
 	fresh      []firstcome.Coupon // the given coupons that the ledger lacks
 	attempt    int64              // see record.Batch
 	replay     bool               // this is a replay: the coupon leaves its dead letter
 	look       bool               // look the users up before their coupons are inserted
-	record.Drained
+	record.Result
 }
 
 // recordingOf locks a batch's campaign. It refuses a batch of another campaign with the same ID: a campaign of
 // another ledger, or a campaign that this ledger had before a copy replaced the ledger.
 func (rc *Recorder) recordingOf(t *sqldb.Tx, b record.Batch) (*recording, error) {
-	s, err := rc.rows.RowToChange(t, b.Campaign)
+	s, err := rc.store.RowToChange(t, b.Campaign)
 	switch {
 	case err != nil && !errors.Is(err, firstcome.ErrNoCampaign):
 		return nil, err
-	case b.Marker != "" && b.Marker != s.Marker:
-		return nil, fmt.Errorf("%w: the batch is of the campaign with the marker %q, the ledger's has %q", firstcome.ErrGateMismatch, b.Marker, s.Marker)
+	case b.CampaignUID != "" && b.CampaignUID != s.CampaignUID:
+		return nil, fmt.Errorf("%w: the batch is of the campaign with the UID %q, the ledger's has %q", firstcome.ErrGateMismatch, b.CampaignUID, s.CampaignUID)
 	case err != nil:
 		return nil, err
 	case s.Away != nil: // this node's journal has no coupons of the campaign
 		return nil, s.Away
-	case !rc.rows.Remote():
+	case !rc.store.Remote():
 		return nil, fmt.Errorf("%w: the ledger decides its claims", firstcome.ErrGateMismatch)
 	}
-	return &recording{Tx: t, rows: rc.rows, Stock: s, epochGiven: b.Epoch, attempt: b.Attempt, report: b.Line, Drained: record.Drained{Told: b.Told}}, nil
+	return &recording{Tx: t, store: rc.store, Row: s, epochGiven: b.Epoch, attempt: b.Attempt, report: b.Line, Result: record.Result{LettersKnownThrough: b.LettersKnownThrough}}, nil
 }
 
 // record is the transaction of Record. It checks everything before it writes.
-func (rc *Recorder) record(t *sqldb.Tx, b record.Batch, given []firstcome.Coupon, look bool) (record.Drained, error) {
+func (rc *Recorder) record(t *sqldb.Tx, b record.Batch, given []firstcome.Coupon, look bool) (record.Result, error) {
 	r, err := rc.recordingOf(t, b)
 	if errors.Is(err, firstcome.ErrNoCampaign) {
 		err = fmt.Errorf("%w: %w", record.ErrRefused, err)
 	}
 	if err != nil {
-		return record.Drained{}, err
+		return record.Result{}, err
 	}
 	r.given, r.look = given, look
 	return r.do()
 }
 
-func (r *recording) do() (record.Drained, error) {
+func (r *recording) do() (record.Result, error) {
 	for _, step := range []func() error{r.compare, r.leaveLetters, r.leaveLost, r.fenced, r.check, r.insert, r.count, r.tell, r.lines} {
 		if err := step(); err != nil {
-			return record.Drained{}, err
+			return record.Result{}, err
 		}
 	}
-	return r.Drained, nil
+	return r.Result, nil
 }
 
 // compare finds the coupons that the ledger lacks. It refuses a coupon whose number the ledger has with
@@ -298,7 +298,7 @@ func (r *recording) insert() error {
 	now := r.Clock // read after the row was locked, where nodes share the ledger
 	var err error
 	if now.IsZero() {
-		if now, err = r.rows.DB.Now(r.Tx); err != nil {
+		if now, err = r.store.DB.Now(r.Tx); err != nil {
 			return err
 		}
 	}

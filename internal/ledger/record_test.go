@@ -125,7 +125,7 @@ func TestANumberAboveTheCeilingIsRefused(t *testing.T) {
 		stage.Same(t, "the books after the burial", before, books(t, l))
 		stage.Same(t, "drained", drained(1), recordIn(t, l, stage.Coupons("c", 1, 1)...))
 		recordIn(t, l, stage.Coupons("c", 200, 200)...)
-		found, err := audit.Ledger(t.Context(), l.Books().Source(), "c", nil, nil)
+		found, err := audit.Ledger(t.Context(), l.Tables().Source(), "c", nil, nil)
 		if err != nil || found.Breaches.Total != 0 || found.Letters != 100 {
 			t.Errorf("the audit says %+v, %v", found, err)
 		}

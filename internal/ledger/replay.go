@@ -72,7 +72,7 @@ func (rc *Recorder) replay(t *sqldb.Tx, actor string, letter int64) error {
 	if _, err := r.do(); err != nil {
 		return err
 	}
-	return resolveLetter(t, d, Replayed, actor, "", rc.rows.DecidesAt(r.Stock))
+	return resolveLetter(t, d, Replayed, actor, "", rc.store.DecidesAt(r.Row))
 }
 
 // VoidLetter resolves a dead letter permanently: its coupon will never be in the ledger. If the letter has a
@@ -98,7 +98,7 @@ func (rc *Recorder) voidLetter(t *sqldb.Tx, actor string, letter int64, reason s
 	if r.Pending() {
 		return firstcome.ErrPending
 	}
-	made, err := rc.rows.AddChange(t, r.Stock, firstcome.ChangeVoid, campaign.VoidPayload(d.Number, d.User))
+	made, err := rc.store.AddChange(t, r.Row, firstcome.ChangeVoid, campaign.VoidPayload(d.Number, d.User))
 	if err != nil {
 		return err
 	}

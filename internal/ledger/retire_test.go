@@ -250,8 +250,8 @@ func TestAForgottenCampaignsCouponsAreVoidedAndNothingElseOfItChanges(t *testing
 		if _, err := s.b.Campaigns.Void(ctx, "test", "c", 2, "twice"); !errors.Is(err, firstcome.ErrAlreadyVoided) {
 			t.Errorf("voided twice: %v", err)
 		}
-		for _, to := range []ledger.Switch{ledger.Pause, ledger.Resume} {
-			if _, err := s.a.Campaigns.Switch(ctx, "test", "c", 0, to); !errors.Is(err, firstcome.ErrClosed) {
+		for _, to := range []firstcome.ChangeKind{firstcome.ChangePause, firstcome.ChangeResume} {
+			if _, err := s.a.Campaigns.ChangeState(ctx, "test", "c", 0, to); !errors.Is(err, firstcome.ErrClosed) {
 				t.Errorf("%s: %v", to, err)
 			}
 		}
@@ -298,7 +298,7 @@ func TestAGateThatLostACampaignWhichIsNotRetiredIsNotAnsweredFor(t *testing.T) {
 			"the ledger's decision": stage.Err(s.a.Gate.ClaimRetired(ctx, "c", users("user-2"))),
 			"forgotten":             s.a.Epochs.Forgotten(ctx, "c"),
 		} {
-			if !errors.Is(err, gate.ErrLost) {
+			if !errors.Is(err, gate.ErrGone) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}

@@ -127,7 +127,7 @@ func TestF65AUserWithDataRightsServesAndAMissingRightIsNamed(t *testing.T) {
 			services.MariaDB: "INSERT", services.PostgreSQL: "SELECT and UPDATE",
 		}[kind])
 		updater := start(t, services.User(t, name, "SELECT", "UPDATE"), nil)
-		_, err = updater.Campaigns.Switch(t.Context(), "test", "c", 0, ledger.Pause)
+		_, err = updater.Campaigns.ChangeState(t.Context(), "test", "c", 0, firstcome.ChangePause)
 		wantAdvice(t, fmt.Sprint(err), "lacks the right to INSERT")
 	})
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
-	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -45,7 +44,7 @@ func newSeason(t testing.TB, name string) *season {
 	s.over = &gate.Router{Gate: s}
 	s.open(name, s.over, s.now)
 	create(t, s.a.Ledger, "c", 5)
-	s.over.Retired, s.over.Kept = s.b.Gate, s.b.Recorder
+	s.over.Retired, s.over.Ledger = s.b.Gate, s.b.Recorder
 	s.retirer = recovery.NewRetirer(s.a.Epochs, s, 0, nil)
 	finish(t, s.a, 1)
 	s.issue(3)
@@ -69,7 +68,7 @@ func (s *season) Retire(ctx context.Context, id firstcome.CampaignID) error {
 // close closes the campaign.
 func (s *season) close() {
 	s.t.Helper()
-	stage.Must(s.t, stage.Err(s.a.Campaigns.Switch(context.Background(), "test", "c", 0, ledger.Close)))
+	stage.Must(s.t, stage.Err(s.a.Campaigns.ChangeState(context.Background(), "test", "c", 0, firstcome.ChangeClose)))
 	finish(s.t, s.a, 0)
 }
 

@@ -127,20 +127,20 @@ func given(coupons ...firstcome.Coupon) record.Batch {
 }
 
 // recordIn records coupons, and returns what is drained then.
-func recordIn(t testing.TB, l *ledger.Ledger, coupons ...firstcome.Coupon) record.Drained {
+func recordIn(t testing.TB, l *ledger.Ledger, coupons ...firstcome.Coupon) record.Result {
 	t.Helper()
 	return must(t, l)(l.Recorder.Record(context.Background(), given(coupons...)))
 }
 
 // bury buries coupons, and returns what is drained.
-func bury(t testing.TB, l *ledger.Ledger, cause string, coupons ...firstcome.Coupon) record.Drained {
+func bury(t testing.TB, l *ledger.Ledger, cause string, coupons ...firstcome.Coupon) record.Result {
 	t.Helper()
 	return must(t, l)(l.Recorder.Bury(context.Background(), given(coupons...), cause))
 }
 
 // must returns what a call said, and looks whether the ledger says the same of how far it is drained.
-func must(t testing.TB, l *ledger.Ledger) func(record.Drained, error) record.Drained {
-	return func(said record.Drained, err error) record.Drained {
+func must(t testing.TB, l *ledger.Ledger) func(record.Result, error) record.Result {
+	return func(said record.Result, err error) record.Result {
 		t.Helper()
 		stage.Must(t, err)
 		through, err := l.Recorder.DrainedThrough(context.Background(), "c")
@@ -153,8 +153,8 @@ func must(t testing.TB, l *ledger.Ledger) func(record.Drained, error) record.Dra
 }
 
 // drained returns what a call says that drained the campaign through a number, and was given the dead letters of others.
-func drained(through int64, letters ...int64) record.Drained {
-	d := record.Drained{Through: through}
+func drained(through int64, letters ...int64) record.Result {
+	d := record.Result{Through: through}
 	for _, n := range letters {
 		d.Letters = append(d.Letters, stage.Coupon("c", n))
 	}

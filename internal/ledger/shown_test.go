@@ -25,7 +25,7 @@ func TestTheOpenCampaignsComeFirstHoweverManyThereAre(t *testing.T) {
 			stage.Must(t, l.Campaigns.Create(t.Context(), "test", id, terms))
 		}
 		create(t, l, "a-closed", 1)
-		stage.Must(t, stage.Err(l.Campaigns.Switch(t.Context(), "test", "a-closed", 0, "close")))
+		stage.Must(t, stage.Err(l.Campaigns.ChangeState(t.Context(), "test", "a-closed", 0, "close")))
 		// Of one that is open nobody can read the terms: it is shown all the same.
 		execute(t, services.Beside(t, name), `UPDATE changes SET payload = '{}' WHERE campaign_id = 'z-open'`)
 		for limit, left := range map[int]int64{1: 7, 7: 1, 8: 0, 9: 0} {
@@ -51,15 +51,15 @@ func TestTheListBeginsWithWhatIsOpenAndThenWithTheNextOpening(t *testing.T) {
 			id            firstcome.CampaignID
 			opens, closes time.Duration // from now; 0: never
 			quantity      int64
-			to            ledger.Switch
+			to            firstcome.ChangeKind
 		}{
 			{"a-over", -9 * day, -8 * day, 5, ""},
-			{"a-closed", -7 * day, 0, 5, ledger.Close},
+			{"a-closed", -7 * day, 0, 5, firstcome.ChangeClose},
 			{"b-gone", -2 * day, 0, 1, ""},
-			{"b-paused", -3 * day, 0, 5, ledger.Pause},
+			{"b-paused", -3 * day, 0, 5, firstcome.ChangePause},
 			{"c-december", 9 * day, 0, 5, ""},
 			{"d-tomorrow", day, 0, 5, ""},
-			{"e-paused-next", 2 * day, 0, 5, ledger.Pause},
+			{"e-paused-next", 2 * day, 0, 5, firstcome.ChangePause},
 			{"b-next-week", 7 * day, 8 * day, 0, ""},
 			{"x-open", -5 * day, day, 5, ""},
 			{"y-open", -day, 0, 5, ""},
@@ -71,7 +71,7 @@ func TestTheListBeginsWithWhatIsOpenAndThenWithTheNextOpening(t *testing.T) {
 			}
 			stage.Must(t, l.Campaigns.Create(t.Context(), "test", one.id, terms))
 			if one.to != "" {
-				stage.Must(t, stage.Err(l.Campaigns.Switch(t.Context(), "test", one.id, 0, one.to)))
+				stage.Must(t, stage.Err(l.Campaigns.ChangeState(t.Context(), "test", one.id, 0, one.to)))
 			}
 		}
 		for _, id := range []firstcome.CampaignID{"b-gone", "y-open", "z-endless"} {

@@ -61,7 +61,7 @@ var concludes = map[string][]any{
 	"Active":           {},
 	"AddKey":           {"test", firstcome.Key{ID: "k", Name: "k", Role: firstcome.Admin}},
 	"Applied":          {firstcome.Change{Campaign: "c", Version: 1}, false},
-	"Adopt":            {recovery.Rebuild{Campaign: "c", Attempt: 1}, recovery.Stopped{}, []firstcome.Coupon(nil), true},
+	"Adopt":            {recovery.Rebuild{Campaign: "c", Attempt: 1}, recovery.GateState{}, []firstcome.Coupon(nil), true},
 	"BeginReconcile":   {"test", firstcome.CampaignID("c"), int64(0)},
 	"BeginRebuild":     {"test", firstcome.CampaignID("c"), int64(0)},
 	"DurableRun":       {"run"},
@@ -96,7 +96,7 @@ var concludes = map[string][]any{
 	"LineHistory":      {"c"},
 	"LineLogs":         {func(firstcome.CampaignID, firstcome.LineLog) {}},
 	"NoteJournal":      {"id"},
-	"UseGate":          {ledger.Beside{Gate: "ledger"}}, // as it is
+	"UseGate":          {ledger.RemoteGate{Gate: "ledger"}}, // as it is
 	"Whose":            {"c"},
 	"CursorOf":         {"topic", firstcome.CampaignID("c")},
 	"Follow":           {"topic", "node", time.Second},
@@ -132,7 +132,7 @@ var concludes = map[string][]any{
 	"Serve":            {"c", 9},
 	"SetTerms":         {"test", "c", 7, func(*firstcome.Terms) {}},
 	"StateRetired":     {"c"},
-	"Switch":           {"test", "c", int64(0), ledger.Resume},
+	"ChangeState":      {"test", "c", int64(0), firstcome.ChangeResume},
 	"Terms":            {"c", 1},
 	"Void":             {"test", "c", 7, "r"},
 	"VoidLetter":       {"test", 1, "r"},
@@ -141,7 +141,7 @@ var concludes = map[string][]any{
 
 // lists are the methods that show what there is at an instant, and may do so at a standby.
 var lists = map[string][]any{
-	"AtOnce":      {func(b *ledger.Books) error { return stage.Err(b.Campaigns(context.Background())) }},
+	"AtOnce":      {func(b *ledger.Tables) error { return stage.Err(b.Campaigns(context.Background())) }},
 	"AuditLog":    {ledger.LogFilter{Limit: 9}},
 	"Campaigns":   {"", 9},
 	"Changes":     {"c", 0, 9, func(firstcome.Change, bool) error { return nil }},

@@ -17,7 +17,7 @@ type Status = campaign.Status
 // Reads reads the ledger for callers and operators: lists, searches and exports.
 type Reads struct {
 	db     *sqldb.DB
-	rows   *campaign.Rows
+	store  *campaign.Store
 	news   *campaign.News
 	search chan struct{} // held during a search for a code
 }
@@ -31,13 +31,13 @@ func (l *Ledger) Ping(ctx context.Context) error {
 
 // Campaign returns a campaign, or ErrNoCampaign.
 func (rd *Reads) Campaign(ctx context.Context, id firstcome.CampaignID) (Status, error) {
-	return rd.rows.Campaign(ctx, id)
+	return rd.store.Campaign(ctx, id)
 }
 
 // Campaigns returns at most limit campaigns in the order of their IDs, starting after the ID after. It includes
 // campaigns whose terms cannot be read: see Status.Unreadable.
 func (rd *Reads) Campaigns(ctx context.Context, after firstcome.CampaignID, limit int) ([]Status, error) {
-	all, err := rd.rows.Statuses(ctx, rd.db.Read, `WHERE c.id > ? ORDER BY c.id LIMIT ?`, after, limit)
+	all, err := rd.store.Statuses(ctx, rd.db.Read, `WHERE c.id > ? ORDER BY c.id LIMIT ?`, after, limit)
 	return all, sqldb.Wrap(err, "read the campaigns")
 }
 
@@ -66,7 +66,7 @@ func (rd *Reads) List(ctx context.Context, f Listing) ([]Status, error) {
 		limit, offset = found, 0
 	}
 	at := f.At.UnixMicro()
-	all, err := rd.rows.Statuses(ctx, rd.db.Read, query+` ORDER BY CASE WHEN c.closed OR c.closes_at <= ? THEN 3 WHEN c.opens_at > ? THEN 1 WHEN c.paused OR c.in_force >= c.quantity THEN 2 ELSE 0 END,
+	all, err := rd.store.Statuses(ctx, rd.db.Read, query+` ORDER BY CASE WHEN c.closed OR c.closes_at <= ? THEN 3 WHEN c.opens_at > ? THEN 1 WHEN c.paused OR c.in_force >= c.quantity THEN 2 ELSE 0 END,
 		CASE WHEN NOT c.closed AND c.opens_at > ? THEN c.opens_at ELSE -COALESCE(c.opens_at, c.created_at) END, c.id LIMIT ? OFFSET ?`,
 		append(args, at, at, at, limit, offset)...)
 	if f.Text != "" {
@@ -95,7 +95,7 @@ func (rd *Reads) Counts(ctx context.Context) (Counts, error) {
 	err := rd.db.Conclude.QueryRowContext(ctx, `SELECT
 		(SELECT count(*) FROM dead_letters WHERE resolved_at IS NULL),
 		(SELECT count(*) FROM campaigns c JOIN changes h ON h.campaign_id = c.id AND h.version > c.applied
-			WHERE c.applied < c.version AND c.gate = ? AND c.secret = ?)`, rd.rows.Gate, rd.rows.Fingerprint).Scan(&c.Letters, &c.Pending)
+			WHERE c.applied < c.version AND c.gate = ? AND c.secret = ?)`, rd.store.Gate, rd.store.Fingerprint).Scan(&c.Letters, &c.Pending)
 	if err == nil {
 		c.Unreplicated, err = rd.db.Lapsed(ctx)
 	}

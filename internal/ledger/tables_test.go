@@ -183,7 +183,7 @@ func fill(t *testing.T, name string) {
 	}
 	at("09:50:00")
 	l := start(t, name, now)
-	done(l.Desk.AddKey(t.Context(), "local", firstcome.Key{ID: "4be1f0c2a97d", Name: "desk", Role: firstcome.Operator, CreatedAt: now()}))
+	done(l.Deployment.AddKey(t.Context(), "local", firstcome.Key{ID: "4be1f0c2a97d", Name: "desk", Role: firstcome.Operator, CreatedAt: now()}))
 	for id, terms := range map[firstcome.CampaignID]firstcome.Terms{
 		"autumn": {Quantity: 5, Benefit: []byte(`{"percent":20}`)},
 		"winter": {Quantity: firstcome.Unlimited, Benefit: []byte(`{"percent":5}`)},

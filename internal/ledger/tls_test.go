@@ -55,7 +55,7 @@ func (s securedServer) trusting(t *testing.T, root string, options ...string) st
 func TestALedgerIsReachedOverTLS(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		s := newSecured(t, kind)
-		stage.Must(t, stage.Err(reader(t, s.trusting(t, s.files.Root)).Desk.Keys(t.Context())))
+		stage.Must(t, stage.Err(reader(t, s.trusting(t, s.files.Root)).Deployment.Keys(t.Context())))
 	})
 }
 

@@ -133,7 +133,7 @@ func keptOnce(t *testing.T, l *ledger.Ledger, coupons int64) {
 func isAnswer(err error) bool {
 	for _, answer := range []error{
 		firstcome.ErrNoCampaign, firstcome.ErrNoCoupon, firstcome.ErrNoDeadLetter, ledger.ErrNoKey, firstcome.ErrCampaignExists, firstcome.ErrStale,
-		firstcome.ErrClosed, firstcome.ErrPending, firstcome.ErrNotRecorded, firstcome.ErrGateMismatch, record.ErrRefused, gate.ErrLost, gate.ErrGap,
+		firstcome.ErrClosed, firstcome.ErrPending, firstcome.ErrNotRecorded, firstcome.ErrGateMismatch, record.ErrRefused, gate.ErrGone, gate.ErrGap,
 		firstcome.ErrNoTicket, firstcome.ErrServed, recovery.ErrSuperseded, gate.ErrUnnamed, follow.ErrFollowed, ledger.ErrNoFact, follow.ErrNoFollower, ledger.ErrNodeTaken,
 	} {
 		if errors.Is(err, answer) {

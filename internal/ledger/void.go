@@ -15,7 +15,7 @@ import (
 // ErrPending means that an earlier change must reach the gate first.
 func (cs *Campaigns) Void(ctx context.Context, actor string, id firstcome.CampaignID, number int64, reason string) (firstcome.Coupon, error) {
 	var voided firstcome.Coupon
-	err := cs.rows.Change(ctx, id, func(t *sqldb.Tx, s campaign.Stock) (err error) {
+	err := cs.store.Change(ctx, id, func(t *sqldb.Tx, s campaign.Row) (err error) {
 		voided, err = cs.void(t, s, actor, number, reason)
 		return err
 	})
@@ -23,9 +23,9 @@ func (cs *Campaigns) Void(ctx context.Context, actor string, id firstcome.Campai
 }
 
 // void is the transaction of Void.
-func (cs *Campaigns) void(t *sqldb.Tx, s campaign.Stock, actor string, number int64, reason string) (firstcome.Coupon, error) {
+func (cs *Campaigns) void(t *sqldb.Tx, s campaign.Row, actor string, number int64, reason string) (firstcome.Coupon, error) {
 	c, err := campaign.CouponAt(t, s.ID, number)
-	if errors.Is(err, firstcome.ErrNoCoupon) && cs.rows.Remote() {
+	if errors.Is(err, firstcome.ErrNoCoupon) && cs.store.Remote() {
 		err = notRecorded(t, s, number)
 	}
 	if err != nil {
@@ -40,7 +40,7 @@ func (cs *Campaigns) void(t *sqldb.Tx, s campaign.Stock, actor string, number in
 	s.QuarantineVoided()
 	after := s
 	after.InForce--
-	made, err := cs.rows.AddChange(t, after, firstcome.ChangeVoid, campaign.VoidPayload(number, c.User))
+	made, err := cs.store.AddChange(t, after, firstcome.ChangeVoid, campaign.VoidPayload(number, c.User))
 	if err != nil {
 		return c, err
 	}
@@ -54,7 +54,7 @@ func (cs *Campaigns) void(t *sqldb.Tx, s campaign.Stock, actor string, number in
 	if err != nil {
 		return c, err
 	}
-	if err := cs.rows.ChangeLine(t, s, s, made.At); err != nil {
+	if err := cs.store.ChangeLine(t, s, s, made.At); err != nil {
 		return c, err
 	}
 	return c, campaign.AddLogJSON(t, made.At, actor, "coupon.void", map[string]any{"reason": reason}, campaign.Entry{Campaign: s.ID, User: c.User, Number: number})

@@ -14,8 +14,8 @@ import (
 	"github.com/firstcome/firstcome/internal/wait"
 )
 
-// Limits bound a Dispatcher. The zero value of a field means its default.
-type Limits struct {
+// Options bound a Dispatcher. The zero value of a field means its default.
+type Options struct {
 	Batch int           // the most people that one call serves; default 512
 	Calls int           // calls of gate.Line.Serve at once; default 8
 	Gate  time.Duration // how long a call may take; default 5s
@@ -55,7 +55,7 @@ const (
 //	                                 waiting
 type Dispatcher struct {
 	line   gate.Line
-	limits Limits
+	limits Options
 	calls  chan struct{} // a semaphore of calls under way
 	wake   chan struct{} // users joined a line that no goroutine here serves
 
@@ -84,7 +84,7 @@ type Stats struct {
 }
 
 // NewDispatcher returns a Dispatcher of the lines of a gate.
-func NewDispatcher(line gate.Line, limits Limits) *Dispatcher {
+func NewDispatcher(line gate.Line, limits Options) *Dispatcher {
 	if limits.Batch <= 0 {
 		limits.Batch = gate.DefaultBatch
 	}

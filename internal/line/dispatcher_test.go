@@ -41,7 +41,7 @@ func join(t testing.TB, g *stage.Gate, id firstcome.CampaignID, users ...firstco
 }
 
 // dispatch runs a Dispatcher that serves lines. stop ends it, and need not be called: the test's end does so too.
-func dispatch(t testing.TB, served gate.Line, limits line.Limits) (d *line.Dispatcher, stop func()) {
+func dispatch(t testing.TB, served gate.Line, limits line.Options) (d *line.Dispatcher, stop func()) {
 	d = line.NewDispatcher(served, limits)
 	return d, stage.Run(t, d.Run)
 }
@@ -72,7 +72,7 @@ func TestALineIsServedInOrderAtItsPaceByAnyNumberOfNodes(t *testing.T) {
 					pace(g, perSecond, "c")
 					join(t, g, "c", stage.Users("u-", 1, int(perSecond)*(seconds+1)+200)...)
 					for range nodes {
-						dispatch(t, g, line.Limits{})
+						dispatch(t, g, line.Options{})
 					}
 					began := time.Now()
 					for range 10 * seconds {
@@ -99,7 +99,7 @@ func TestAnEmptyLineCostsALookASecond(t *testing.T) {
 		g := stage.NewLedgerGate(10, "c")
 		pace(g, 0, "c")
 		served := &watched{Gate: g}
-		d, _ := dispatch(t, served, line.Limits{})
+		d, _ := dispatch(t, served, line.Options{})
 		rest := func(what string, calls int64) {
 			t.Helper()
 			served.looks.Store(0)
@@ -143,8 +143,8 @@ func TestWhoJoinsAnEmptyLineIsServedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := stage.NewLedgerGate(firstcome.Unlimited, "c")
 		pace(g, 1000, "c")
-		d, _ := dispatch(t, g, line.Limits{})
-		i := stage.Issuer(t, g, issue.Limits{OnJoin: d.Joined})
+		d, _ := dispatch(t, g, line.Options{})
+		i := stage.Issuer(t, g, issue.Options{OnJoin: d.Joined})
 		synctest.Wait()
 		began := time.Now()
 		for n := range 100 {
@@ -189,7 +189,7 @@ func TestALookThatTakesLongHoldsUpNobodyWhoJoins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := stage.NewGate(2, "c")
 		pace(g, 10, "c")
-		d, _ := dispatch(t, slowLook{g}, line.Limits{})
+		d, _ := dispatch(t, slowLook{g}, line.Options{})
 		synctest.Wait()
 		join(t, g, "c", "a")
 		d.Joined("c")
@@ -205,8 +205,8 @@ func TestWhoJoinsWhileTheLastOneIsServedIsServedNext(t *testing.T) {
 		g := stage.NewLedgerGate(firstcome.Unlimited, "c")
 		pace(g, 1000, "c")
 		served := &crossed{Gate: g}
-		d, _ := dispatch(t, served, line.Limits{})
-		i := stage.Issuer(t, g, issue.Limits{OnJoin: d.Joined})
+		d, _ := dispatch(t, served, line.Options{})
+		i := stage.Issuer(t, g, issue.Options{OnJoin: d.Joined})
 		synctest.Wait()
 		served.join = func() { stage.Claim(t, i, "c", "second", firstcome.Waiting) }
 		stage.Claim(t, i, "c", "first", firstcome.Waiting)
@@ -222,8 +222,8 @@ func TestAChangeOfTheCampaignWakesItsLine(t *testing.T) {
 		g := stage.NewLedgerGate(10, "c")
 		pace(g, 1, "c")
 		served := &watched{Gate: g}
-		d, _ := dispatch(t, served, line.Limits{})
-		i := stage.Issuer(t, g, issue.Limits{OnJoin: d.Joined, OnChange: d.Changed})
+		d, _ := dispatch(t, served, line.Options{})
+		i := stage.Issuer(t, g, issue.Options{OnJoin: d.Joined, OnChange: d.Changed})
 		version := int64(1)
 		change := func(kind firstcome.ChangeKind, terms firstcome.Terms) {
 			version++
@@ -294,7 +294,7 @@ func TestF71AServiceWhoseAnswerIsLostIsDoneOnceAndTheLineGoesOn(t *testing.T) {
 				join(t, g, "c", stage.Users("u-", 1, 500)...)
 				served := &flaky{watched: &watched{Gate: g}, does: does}
 				var failures atomic.Int64
-				d, _ := dispatch(t, served, line.Limits{OnServe: func(_ firstcome.CampaignID, _ gate.Served, _ time.Duration, err error) {
+				d, _ := dispatch(t, served, line.Options{OnServe: func(_ firstcome.CampaignID, _ gate.Served, _ time.Duration, err error) {
 					if err != nil {
 						failures.Add(1)
 					}
@@ -332,7 +332,7 @@ func TestManyLinesAreServedWithFewCallsAtOnce(t *testing.T) {
 			return nil
 		}
 		served := &watched{Gate: g}
-		d, _ := dispatch(t, served, line.Limits{Calls: 3})
+		d, _ := dispatch(t, served, line.Options{Calls: 3})
 		time.Sleep(time.Second)
 		if s := d.Stats(); s.Lines != lines || s.Waiting < lines*(people-12) {
 			t.Errorf("it knows %+v", s)
@@ -360,7 +360,7 @@ func TestALineThatEndsIsForgotten(t *testing.T) {
 		g := stage.NewLedgerGate(3, "c")
 		pace(g, 10, "c")
 		join(t, g, "c", stage.Users("u-", 1, 9)...)
-		d, _ := dispatch(t, g, line.Limits{})
+		d, _ := dispatch(t, g, line.Options{})
 		d.Changed("nowhere") // such as one whose creation failed
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -389,7 +389,7 @@ func TestADispatcherStopsWhenItsCallsHaveEnded(t *testing.T) {
 			time.Sleep(time.Second) // of the bubble's clock
 			return ctx.Err()
 		}
-		_, stop := dispatch(t, g, line.Limits{Gate: 5 * time.Second})
+		_, stop := dispatch(t, g, line.Options{Gate: 5 * time.Second})
 		synctest.Wait()
 		began := time.Now()
 		stop()
@@ -407,7 +407,7 @@ func TestADirectIssueIsABatchOfItsOwnAndPassesTheLine(t *testing.T) {
 		g := stage.NewLedgerGate(100, "c")
 		pace(g, 1, "c")
 		letGo := stage.Hold(g, "c")
-		i := stage.Issuer(t, g, issue.Limits{})
+		i := stage.Issuer(t, g, issue.Options{})
 		var all sync.WaitGroup
 		claim := func(user firstcome.UserID, outcome firstcome.Outcome) {
 			all.Go(func() { stage.Claim(t, i, "c", user, outcome) })
@@ -456,7 +456,7 @@ func TestAPlaceInLineIsNeverRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := stage.NewLedgerGate(100, "c")
 		pace(g, 1, "c")
-		i := stage.Issuer(t, leasing{g}, issue.Limits{})
+		i := stage.Issuer(t, leasing{g}, issue.Options{})
 		for n, user := range []firstcome.UserID{"a", "b", "a", "c"} {
 			if d := stage.Claim(t, i, "c", user, firstcome.Waiting); d.Place.Ticket != []int64{1, 2, 1, 3}[n] {
 				t.Errorf("%s has ticket %d", user, d.Place.Ticket)
@@ -478,7 +478,7 @@ func TestF75ALineThatAnotherNodeOpensIsServedAfterALook(t *testing.T) {
 		}
 		opens(2, time.Now().Add(time.Hour))
 		served := &watched{Gate: g}
-		dispatch(t, served, line.Limits{})
+		dispatch(t, served, line.Options{})
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if calls := served.serves.Load(); issued(g, "c") != 0 || calls > 61 {

@@ -75,7 +75,7 @@ func TestAPlaceIsToldOnlyOnceTheLogHasItAndTheEpochStillDecides(t *testing.T) {
 	away, over := errors.New("the log is away"), errors.New("the epoch has ended")
 	gate := &logged{place: placeOf(1, 1, 65)}
 	teller := line.NewTeller(gate, gate)
-	issuer := issue.NewIssuer(gate, issue.Limits{Teller: teller})
+	issuer := issue.NewIssuer(gate, issue.Options{Teller: teller})
 	defer func() { _ = issuer.Stop(t.Context()) }()
 	claim := func() error { _, err := issuer.Claim(t.Context(), "drop", "ann"); return err }
 	ask := func() error { _, _, err := teller.Place(t.Context(), "drop", "ann"); return err }

@@ -18,10 +18,10 @@ import (
 // names, and ask for their own claim only when it is their turn.
 //
 // Each look is a request of its own, as without a CDN: a server must bear that. Timers start the looks, so ten thousand followers are ten thousand
-// timers and no goroutines; as many look at once as there are connections. The lateness of looks is measured. With Config.CDN one look a second
+// timers and no goroutines; as many look at once as there are connections. The lateness of looks is measured. With Options.CDN one look a second
 // stands for all, as with a cache that obeys max-age: then only joining and asking for one's own claim cost the server anything.
 type crowd struct {
-	Config
+	Options
 	looks *looker
 	may   chan struct{} // a semaphore of looks under way
 	busy  sync.WaitGroup
@@ -75,9 +75,9 @@ const (
 	leavesBefore = 3
 )
 
-func newCrowd(c Config, f *fleet) *crowd {
+func newCrowd(c Options, f *fleet) *crowd {
 	return &crowd{
-		Config: c, looks: &looker{Config: c, fleet: f}, may: make(chan struct{}, c.Concurrency),
+		Options: c, looks: &looker{Options: c, fleet: f}, may: make(chan struct{}, c.Concurrency),
 		lined: map[uint32]*follower{}, none: make(chan struct{}),
 		stats: lookStats{took: newDurations(), late: newDurations(), trouble: map[string]int64{}},
 	}

@@ -22,7 +22,7 @@ type record struct {
 
 // A driver runs the workers through the plan.
 type driver struct {
-	Config
+	Options
 	order   []uint32
 	start   time.Time
 	next    atomic.Int64 // index into order of the next claim to be sent
@@ -37,8 +37,8 @@ const grace = time.Second
 
 // Drive sends claims with c.Concurrency workers, each with an Ask of its own from worker, and returns the figures. c must be complete. When ctx ends,
 // no more claims are sent.
-func Drive(ctx context.Context, c Config, worker func() Ask) *Result {
-	d := &driver{Config: c, order: plan(c)}
+func Drive(ctx context.Context, c Options, worker func() Ask) *Result {
+	d := &driver{Options: c, order: plan(c)}
 	defer context.AfterFunc(ctx, func() { d.stopped.Store(true) })()
 	workers := min(c.Concurrency, len(d.order))
 	records := make([][]record, workers)

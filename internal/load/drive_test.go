@@ -15,7 +15,7 @@ import (
 )
 
 // users returns the order in which users would claim, without claiming.
-func users(c load.Config) []int {
+func users(c load.Options) []int {
 	var order []int
 	c.Concurrency = 1
 	var mu sync.Mutex
@@ -31,7 +31,7 @@ func users(c load.Config) []int {
 }
 
 func TestTheOrderOfTheUsersComesFromTheSeed(t *testing.T) {
-	c := load.Config{Users: 50, Repeat: 3, Shuffle: true, Seed: 1}
+	c := load.Options{Users: 50, Repeat: 3, Shuffle: true, Seed: 1}
 	first := users(c)
 	if diff := cmp.Diff(first, users(c)); diff != "" {
 		t.Errorf("the same seed made another order: %s", diff)
@@ -49,7 +49,7 @@ func TestTheOrderOfTheUsersComesFromTheSeed(t *testing.T) {
 			t.Errorf("user %d claims %d times, want 3", user, times[user])
 		}
 	}
-	if diff := cmp.Diff([]int{0, 1, 2, 3}, users(load.Config{Users: 4, Repeat: 1})); diff != "" {
+	if diff := cmp.Diff([]int{0, 1, 2, 3}, users(load.Options{Users: 4, Repeat: 1})); diff != "" {
 		t.Errorf("without a shuffle: %s", diff)
 	}
 }
@@ -69,7 +69,7 @@ func stalling(start time.Time) func() load.Ask {
 
 func TestTheOpenLoopCountsAStallFromWhenClaimsWereDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := load.Config{Users: 4000, Repeat: 1, Concurrency: 4, Rate: 1000}
+		c := load.Options{Users: 4000, Repeat: 1, Concurrency: 4, Rate: 1000}
 		r := load.Drive(t.Context(), c, stalling(time.Now()))
 		// A thousand claims were due in the stall: a quarter of all. Those due in its last second waited for its end, and then in the queue that it
 		// left.
@@ -90,7 +90,7 @@ func TestTheOpenLoopCountsAStallFromWhenClaimsWereDue(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		c := load.Config{Users: 4000, Repeat: 1, Concurrency: 4}
+		c := load.Options{Users: 4000, Repeat: 1, Concurrency: 4}
 		r := load.Drive(t.Context(), c, stalling(time.Now()))
 		if r.Latency.P99 > 2 {
 			t.Errorf("p99 %v ms: in the closed loop four claims only see the stall", r.Latency.P99)
@@ -101,7 +101,7 @@ func TestTheOpenLoopCountsAStallFromWhenClaimsWereDue(t *testing.T) {
 func TestNoClaimIsSentAfterTheDuration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, rate := range []float64{0, 500} {
-			c := load.Config{Users: 1_000_000, Repeat: 1, Concurrency: 2, Rate: rate, Duration: 2 * time.Second}
+			c := load.Options{Users: 1_000_000, Repeat: 1, Concurrency: 2, Rate: rate, Duration: 2 * time.Second}
 			start := time.Now()
 			last := time.Duration(0)
 			var mu sync.Mutex
@@ -123,7 +123,7 @@ func TestNoClaimIsSentAfterTheDuration(t *testing.T) {
 
 func TestAClaimThatIsDueInCenturiesIsNotSentNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := load.Config{Users: 2, Repeat: 1, Concurrency: 1, Rate: 1e-10, Duration: time.Hour}
+		c := load.Options{Users: 2, Repeat: 1, Concurrency: 1, Rate: 1e-10, Duration: time.Hour}
 		r := load.Drive(t.Context(), c, func() load.Ask {
 			return func(int) load.Answer { return load.Answer{Outcome: firstcome.SoldOut} }
 		})
@@ -138,7 +138,7 @@ func TestAClaimThatIsDueInCenturiesIsNotSentNow(t *testing.T) {
 func TestNumbersStandAtTheInstantOfTheirIssue(t *testing.T) {
 	const users, apart = 10, 250_000 // microseconds
 	began := time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC).UnixMicro()
-	result := load.Drive(t.Context(), load.Config{Users: users, Repeat: 1, Concurrency: 1}, func() load.Ask {
+	result := load.Drive(t.Context(), load.Options{Users: users, Repeat: 1, Concurrency: 1}, func() load.Ask {
 		return func(user int) load.Answer {
 			number := int64(users - user)
 			return load.Answer{Outcome: firstcome.Issued, Number: number, Code: "C", IssuedAt: began + number*apart}
@@ -156,7 +156,7 @@ func TestNumbersStandAtTheInstantOfTheirIssue(t *testing.T) {
 func TestClaimsAreSentWhenTheyAreDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start, due := time.Now(), []time.Duration{0, time.Second, time.Second, 5 * time.Second}
-		c := load.Config{Users: 4, Repeat: 1, Concurrency: 1, Rate: 1000, Due: func(n int64) time.Duration { return due[n] }}
+		c := load.Options{Users: 4, Repeat: 1, Concurrency: 1, Rate: 1000, Due: func(n int64) time.Duration { return due[n] }}
 		var sent []time.Duration
 		r := load.Drive(t.Context(), c, func() load.Ask {
 			return func(int) load.Answer {

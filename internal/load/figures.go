@@ -13,7 +13,7 @@ import (
 )
 
 // figures computes the result from the workers' records, without the verdict.
-func figures(c Config, start time.Time, byWorker [][]record) *Result {
+func figures(c Options, start time.Time, byWorker [][]record) *Result {
 	r := &Result{
 		Load: Load{
 			Loop: "closed", Users: c.Users, Repeat: c.Repeat, Concurrency: c.Concurrency,
@@ -217,7 +217,7 @@ func numbers(issued []Answer) []Number {
 }
 
 // history returns every attempt in the audit's form.
-func history(c Config, records []record) []audit.Claim {
+func history(c Options, records []record) []audit.Claim {
 	users := make([]firstcome.UserID, c.Users)
 	claims := make([]audit.Claim, len(records))
 	for n := range records {

@@ -35,7 +35,7 @@ func TestTheNodesOfAFleetAreAskedInTurn(t *testing.T) {
 	first, atFirst := node(t, server)
 	second, atSecond := node(t, server)
 	third, atThird := node(t, server)
-	r := run(t, load.Config{Server: first, Nodes: []string{second, third}, Users: 60, Repeat: 2, Concurrency: 3})
+	r := run(t, load.Options{Server: first, Nodes: []string{second, third}, Users: 60, Repeat: 2, Concurrency: 3})
 	if !r.Verdict.OK() || r.Outcomes["issued"] != 50 {
 		t.Errorf("%v: %+v", r.Outcomes, r.Verdict)
 	}
@@ -51,14 +51,14 @@ func TestAClaimWhoseNodeIsDownIsAskedAgainAtTheNext(t *testing.T) {
 	server := open(t, &shop{quantity: 100})
 	down := httptest.NewServer(http.NotFoundHandler())
 	down.Close()
-	r := run(t, load.Config{Server: server, Nodes: []string{down.URL}, Users: 20, Concurrency: 2, Again: 1})
+	r := run(t, load.Options{Server: server, Nodes: []string{down.URL}, Users: 20, Concurrency: 2, Again: 1})
 	if r.Outcomes["issued"] != 20 || !r.Verdict.OK() {
 		t.Errorf("%v: %+v", r.Outcomes, r.Verdict)
 	}
 }
 
 func TestANodeOfAnotherFleetIsABreach(t *testing.T) {
-	r := run(t, load.Config{Server: open(t, &shop{quantity: 100}), Nodes: []string{open(t, &shop{quantity: 100})}, Users: 20, Concurrency: 2})
+	r := run(t, load.Options{Server: open(t, &shop{quantity: 100}), Nodes: []string{open(t, &shop{quantity: 100})}, Users: 20, Concurrency: 2})
 	if r.Verdict.OK() || r.Verdict.Breaches.Total == 0 {
 		t.Errorf("the verdict is %+v", r.Verdict)
 	}

@@ -79,7 +79,7 @@ func (d *durations) add(one time.Duration) {
 }
 
 // follow adds the figures of the followers, who are in the order of their tickets. ahead is by how much the server's clock is ahead of ours.
-func (r *Result) follow(c Config, crowd *crowd, all []*follower, before client.Campaign, ahead time.Duration) {
+func (r *Result) follow(c Options, crowd *crowd, all []*follower, before client.Campaign, ahead time.Duration) {
 	l := &Line{Followed: int64(len(all)), Ends: map[audit.End]int64{}, Looks: crowd.figures()}
 	if before.Pace != nil {
 		l.PerSecond = before.Pace.PerSecond
@@ -121,7 +121,7 @@ type served struct {
 }
 
 // remember adds a follower's result to the history, in the audit's form.
-func (r *Result) remember(c Config, f *follower) {
+func (r *Result) remember(c Options, f *follower) {
 	user := firstcome.UserID(userID(c.Prefix, int(f.user)))
 	r.places = append(r.places, audit.Followed{
 		User: user, Generation: f.place.Generation, Ticket: f.place.Ticket, End: f.end, Number: f.answer.Number,

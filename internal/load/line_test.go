@@ -14,7 +14,7 @@ import (
 )
 
 // followed runs a load whose users claim in order and follow their places.
-func followed(t *testing.T, q *queue, c load.Config) *load.Result {
+func followed(t *testing.T, q *queue, c load.Options) *load.Result {
 	t.Helper()
 	c.Server, c.Follow, c.Concurrency = q.open(t), true, 1
 	q.version = 1
@@ -26,7 +26,7 @@ func TestFollowersEndAsTheLineDoes(t *testing.T) {
 	for _, cdn := range []bool{false, true} {
 		var done, total int64
 		q := &queue{shop: shop{quantity: 30}, crowd: 50}
-		r := followed(t, q, load.Config{Users: 60, CDN: cdn, Progress: func(d, n int64) { done, total = d, n }})
+		r := followed(t, q, load.Options{Users: 60, CDN: cdn, Progress: func(d, n int64) { done, total = d, n }})
 		if diff := cmp.Diff(map[audit.End]int64{"issued": 30, "sold_out": 20}, r.Line.Ends); diff != "" {
 			t.Error(diff)
 		}
@@ -52,12 +52,12 @@ func TestFollowersEndAsTheLineDoes(t *testing.T) {
 func TestWhoeverLeavesInTimeIsNotServed(t *testing.T) {
 	t.Parallel()
 	q := &queue{shop: shop{quantity: 30}, crowd: 13} // who never come
-	r := followed(t, q, load.Config{Users: 12, Leave: 1})
+	r := followed(t, q, load.Options{Users: 12, Leave: 1})
 	if diff := cmp.Diff(map[audit.End]int64{"left": 12}, r.Line.Ends); diff != "" || len(q.left) != 12 || !r.Verdict.OK() {
 		t.Errorf("%s, %+v", diff, r.Verdict)
 	}
 	q = &queue{shop: shop{quantity: 30}, crowd: 12} // who are served when the last of them joins, unless they left by then
-	r = followed(t, q, load.Config{Users: 12, Leave: 1})
+	r = followed(t, q, load.Options{Users: 12, Leave: 1})
 	if r.Line.Ends["issued"] == 0 || r.Line.Ends["issued"]+int64(len(q.left)) != 12 || r.Line.Ends["left"] != int64(len(q.left)) || !r.Verdict.OK() {
 		t.Errorf("%v, %+v", r.Line.Ends, r.Verdict)
 	}
@@ -73,7 +73,7 @@ func TestAPlaceWithoutAnAnswerIsAskedForAgain(t *testing.T) {
 		}
 		return fails <= 12
 	}}
-	r := followed(t, q, load.Config{Users: 10})
+	r := followed(t, q, load.Options{Users: 10})
 	if r.Line.Ends["issued"] != 10 || r.Line.Looks.Trouble["HTTP 503"] != 12 || !r.Verdict.OK() {
 		t.Errorf("%v, %v, %+v", r.Line.Ends, r.Line.Looks.Trouble, r.Verdict)
 	}
@@ -83,7 +83,7 @@ func TestWhoIsNotServedInTimeIsStillInLine(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	q := &queue{shop: shop{quantity: 30}, crowd: 11, fails: func(http.ResponseWriter, *http.Request) bool { cancel(); return false }}
-	r, err := load.Run(ctx, load.Config{Server: q.open(t), Campaign: "launch", Users: 10, Follow: true})
+	r, err := load.Run(ctx, load.Options{Server: q.open(t), Campaign: "launch", Users: 10, Follow: true})
 	if err != nil || r.Line.Ends["waiting"] != 10 || !r.Interrupted || r.OK() {
 		t.Errorf("%v: %+v", err, r)
 	}
@@ -122,7 +122,7 @@ func TestEveryKindOfWrongLineIsFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			q := &queue{shop: shop{quantity: 30}, crowd: 10, serve: test.serve}
-			r := followed(t, q, load.Config{Users: 10, Prefix: "u"})
+			r := followed(t, q, load.Options{Users: 10, Prefix: "u"})
 			found := r.Verdict.Breaches
 			if r.OK() || found.Count["P9"] == 0 || len(found.Promises()) != 1 || !slices.ContainsFunc(found.Shown, func(b audit.Breach) bool { return strings.Contains(b.Text, test.text) }) {
 				t.Errorf("%v: %v", r.Line.Ends, found.Shown)

@@ -31,8 +31,8 @@ import (
 	"github.com/firstcome/firstcome/internal/audit"
 )
 
-// A Config is the configuration of a run. All fields but Server, Campaign and Users have defaults.
-type Config struct {
+// A Options is the configuration of a run. All fields but Server, Campaign and Users have defaults.
+type Options struct {
 	Server   string   // URL, like http://127.0.0.1:8080
 	Nodes    []string // URLs of other nodes of the same fleet: each worker uses Server and these in turn
 	Key      string   // API key; empty for a server in development mode
@@ -69,7 +69,7 @@ type Config struct {
 	Progress func(done, total int64)
 }
 
-// Limits of a Config: above them the generator would measure itself.
+// Limits of an Options: above them the generator would measure itself.
 const (
 	maxConcurrency = 10_000
 	maxClaims      = 50_000_000
@@ -80,7 +80,7 @@ const recording = 30 * time.Second
 
 // Run sends claims, measures, and compares. An error means that there is no result. If ctx ends, no more claims are sent, and the result covers those
 // that were sent.
-func Run(ctx context.Context, c Config) (*Result, error) {
+func Run(ctx context.Context, c Options) (*Result, error) {
 	c, err := c.withDefaults()
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 }
 
 // drive sends the users' claims, and follows their places if configured. ahead is by how much the server's clock is ahead.
-func (c Config) drive(ctx context.Context, f *fleet, before client.Campaign, ahead time.Duration) *Result {
+func (c Options) drive(ctx context.Context, f *fleet, before client.Campaign, ahead time.Duration) *Result {
 	if !c.Follow {
 		return Drive(ctx, c, f.worker)
 	}
@@ -129,7 +129,7 @@ func (c Config) drive(ctx context.Context, f *fleet, before client.Campaign, ahe
 }
 
 // withDefaults returns the complete configuration, or its mistakes.
-func (c Config) withDefaults() (Config, error) {
+func (c Options) withDefaults() (Options, error) {
 	if c.Users == 0 && c.Rate > 0 && c.Duration > 0 {
 		c.Users = int(c.Rate*c.Duration.Seconds() + 0.5)
 	}
@@ -139,12 +139,12 @@ func (c Config) withDefaults() (Config, error) {
 }
 
 // Check returns all mistakes of the configuration that Run would refuse, joined, or nil.
-func (c Config) Check() error {
+func (c Options) Check() error {
 	_, err := c.withDefaults()
 	return err
 }
 
-func (c Config) check() error {
+func (c Options) check() error {
 	var errs []error
 	refuse := func(wrong bool, text string, args ...any) {
 		if wrong {

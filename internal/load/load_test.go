@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { services.Main(m) }
 
-func run(t *testing.T, c load.Config) *load.Result {
+func run(t *testing.T, c load.Options) *load.Result {
 	t.Helper()
 	if c.Campaign == "" {
 		c.Campaign = "launch"
@@ -36,15 +36,15 @@ func TestARightServerHasNoBreach(t *testing.T) {
 	server := open(t, &shop{quantity: 300})
 	var done, total int64
 	for _, c := range []struct {
-		load.Config
+		load.Options
 		want map[string]int64
 	}{
-		{load.Config{Users: 100, Repeat: 5, Shuffle: true, Seed: 7, Prefix: "first-"}, map[string]int64{"issued": 100, "already_issued": 400}},
-		{load.Config{Users: 1000, Prefix: "then-"}, map[string]int64{"issued": 200, "sold_out": 800}},
-		{load.Config{Users: 1000, Prefix: "then-"}, map[string]int64{"already_issued": 200, "sold_out": 800}}, // another run of the same users
+		{load.Options{Users: 100, Repeat: 5, Shuffle: true, Seed: 7, Prefix: "first-"}, map[string]int64{"issued": 100, "already_issued": 400}},
+		{load.Options{Users: 1000, Prefix: "then-"}, map[string]int64{"issued": 200, "sold_out": 800}},
+		{load.Options{Users: 1000, Prefix: "then-"}, map[string]int64{"already_issued": 200, "sold_out": 800}}, // another run of the same users
 	} {
 		c.Server, c.Concurrency, c.Progress = server, 16, func(d, n int64) { done, total = d, n }
-		r := run(t, c.Config)
+		r := run(t, c.Options)
 		if diff := cmp.Diff(c.want, r.Outcomes); diff != "" {
 			t.Error(diff)
 		}
@@ -59,7 +59,7 @@ func TestARightServerHasNoBreach(t *testing.T) {
 
 func TestTheOpenLoopSendsAtItsRate(t *testing.T) {
 	server := open(t, &shop{quantity: 50})
-	r := run(t, load.Config{Server: server, Rate: 1000, Duration: 200 * time.Millisecond, Concurrency: 8})
+	r := run(t, load.Options{Server: server, Rate: 1000, Duration: 200 * time.Millisecond, Concurrency: 8})
 	if r.Claims+r.Unsent != 200 || !r.Verdict.OK() || r.Load.Loop != "open" {
 		t.Errorf("%d claims in the %s loop, %v", r.Claims, r.Load.Loop, r.Verdict)
 	}
@@ -70,14 +70,14 @@ func TestTheOpenLoopSendsAtItsRate(t *testing.T) {
 
 func TestTheVerdictWaitsUntilAllIsRecorded(t *testing.T) {
 	s := &shop{quantity: 30, answer: "decided", behind: 3, spoil: unrecorded}
-	if r := run(t, load.Config{Server: open(t, s), Users: 20}); !r.Verdict.OK() || s.behind != 0 {
+	if r := run(t, load.Options{Server: open(t, s), Users: 20}); !r.Verdict.OK() || s.behind != 0 {
 		t.Errorf("%d behind, %+v", s.behind, r.Verdict)
 	}
 }
 
 func TestNothingIsCheckedIfNobodyKnowsWhatWasIssuedBeforeTheRun(t *testing.T) {
 	s := &shop{quantity: 30, unknown: 3} // one of them before the run
-	r := run(t, load.Config{Server: open(t, s), Users: 20})
+	r := run(t, load.Options{Server: open(t, s), Users: 20})
 	if r.Verdict.OK() || r.Verdict.Checked || s.unknown != 0 || !strings.Contains(r.Verdict.Why, "nobody knows how many coupons were issued before the run") {
 		t.Errorf("%d reads are left, %+v", s.unknown, r.Verdict)
 	}
@@ -89,7 +89,7 @@ func TestNothingIsCheckedIfNobodyKnowsWhatWasIssuedBeforeTheRun(t *testing.T) {
 
 func TestACouponAnsweredBeforeItWasRecordedIsABreachIfTheCampaignAnswersWhatIsRecorded(t *testing.T) {
 	for answer, breaches := range map[string]int64{"recorded": 20, "decided": 0} {
-		r := run(t, load.Config{Server: open(t, &shop{quantity: 30, answer: answer, spoil: unrecorded}), Users: 20})
+		r := run(t, load.Options{Server: open(t, &shop{quantity: 30, answer: answer, spoil: unrecorded}), Users: 20})
 		if !r.Verdict.Checked || r.Verdict.Breaches.Count["P5"] != breaches {
 			t.Errorf("%s: %v", answer, r.Verdict)
 		}
@@ -111,7 +111,7 @@ func TestDeadLettersAndLostNumbersAreNotMissing(t *testing.T) {
 	s.next = 7                                           // as if 1 to 7 had been given: of them 1 was issued, and not recorded
 	s.holders["someone else"] = 0                        // whose stock is taken
 	for _, prefix := range []string{"first-", "then-"} { // who finds the first run's coupons
-		r := run(t, load.Config{Server: url, Users: 20, Prefix: prefix})
+		r := run(t, load.Options{Server: url, Users: 20, Prefix: prefix})
 		if !r.Verdict.OK() {
 			t.Errorf("%s %v: %+v", prefix, r.Verdict, r.Verdict.Breaches.Shown)
 		}
@@ -192,7 +192,7 @@ func TestEveryKindOfWrongServerIsFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := open(t, &shop{quantity: 40, spoil: test.spoil})
-			r := run(t, load.Config{Server: server, Users: 100, Repeat: 2, Concurrency: 2, Prefix: "u-"})
+			r := run(t, load.Options{Server: server, Users: 100, Repeat: 2, Concurrency: 2, Prefix: "u-"})
 			if r.Verdict.OK() || r.Verdict.Breaches.Count[test.promise] == 0 {
 				t.Errorf("no breach of %s: %+v", test.promise, r.Verdict)
 			}
@@ -214,12 +214,12 @@ func TestLostAnswersAreUnknownAndMayBeAskedAgain(t *testing.T) {
 		return false
 	}
 	server := open(t, &shop{quantity: 80, fails: unavailable})
-	r := run(t, load.Config{Server: server, Users: 100, Concurrency: 4})
+	r := run(t, load.Options{Server: server, Users: 100, Concurrency: 4})
 	if r.Outcomes["unknown"] != 20 || r.Trouble["HTTP 503"] != 20 || !r.Verdict.OK() {
 		t.Errorf("outcomes %v, trouble %v, %+v", r.Outcomes, r.Trouble, r.Verdict)
 	}
 	server = open(t, &shop{quantity: 80, fails: unavailable})
-	r = run(t, load.Config{Server: server, Users: 20, Concurrency: 4, Again: 9})
+	r = run(t, load.Options{Server: server, Users: 20, Concurrency: 4, Again: 9})
 	if known := r.Claims - r.Outcomes["unknown"]; known != 20 || !r.Verdict.OK() {
 		t.Errorf("outcomes %v, want 20 known: %+v", r.Outcomes, r.Verdict)
 	}
@@ -230,7 +230,7 @@ func TestWhereNothingWasAnsweredNothingIsChecked(t *testing.T) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return true
 	}})
-	for name, c := range map[string]load.Config{
+	for name, c := range map[string]load.Options{
 		"every claim was answered 503": {Server: server, Users: 20, Concurrency: 4},
 		"no claim was sent":            {Server: server, Users: 20, Duration: time.Nanosecond},
 	} {
@@ -247,7 +247,7 @@ func TestAConnectionThatBreaksIsUnknown(t *testing.T) {
 		}
 		return false
 	}})
-	r := run(t, load.Config{Server: server, Users: 10, Concurrency: 1, Repeat: 2})
+	r := run(t, load.Options{Server: server, Users: 10, Concurrency: 1, Repeat: 2})
 	if r.Outcomes["unknown"] != 1 || !r.Verdict.OK() {
 		t.Errorf("outcomes %v, trouble %v, %+v", r.Outcomes, r.Trouble, r.Verdict)
 	}
@@ -262,7 +262,7 @@ func TestAClaimThatIsNotAnsweredInTimeSaysSo(t *testing.T) {
 		return false
 	}})
 	release := sync.OnceFunc(func() { close(givenUp) })
-	r := run(t, load.Config{
+	r := run(t, load.Options{
 		Server: server, Users: 10, Concurrency: 1, Timeout: 100 * time.Millisecond,
 		Progress: func(sent, _ int64) {
 			if sent > 7 {
@@ -277,7 +277,7 @@ func TestAClaimThatIsNotAnsweredInTimeSaysSo(t *testing.T) {
 
 func TestWithoutAnAdminKeyNothingIsChecked(t *testing.T) {
 	server := open(t, &shop{quantity: 5, key: "secret"})
-	r := run(t, load.Config{Server: server, Users: 10, Key: "other"})
+	r := run(t, load.Options{Server: server, Users: 10, Key: "other"})
 	if r.Verdict.OK() || r.Verdict.Checked {
 		t.Errorf("%+v", r.Verdict)
 	}
@@ -286,7 +286,7 @@ func TestWithoutAnAdminKeyNothingIsChecked(t *testing.T) {
 	if !strings.Contains(table.String(), "verdict: not checked, needs an admin key") {
 		t.Errorf("the table does not say so:\n%s", &table)
 	}
-	if r := run(t, load.Config{Server: server, Users: 10, Key: "secret", Prefix: "x"}); !r.Verdict.OK() {
+	if r := run(t, load.Options{Server: server, Users: 10, Key: "secret", Prefix: "x"}); !r.Verdict.OK() {
 		t.Errorf("%+v", r.Verdict)
 	}
 }
@@ -298,33 +298,33 @@ func TestStockThatComesBackIsSeenByTheVersion(t *testing.T) {
 		}
 		return o
 	}})
-	r := run(t, load.Config{Server: server, Users: 40, Concurrency: 1})
+	r := run(t, load.Options{Server: server, Users: 40, Concurrency: 1})
 	if !r.Verdict.OK() || r.Outcomes["issued"] != 10 || !strings.Contains(r.Verdict.Why, "changed during the run") {
 		t.Errorf("%v %+v", r.Outcomes, r.Verdict)
 	}
 }
 
 func TestMistakesInAConfigAreNamedTogether(t *testing.T) {
-	_, err := load.Run(t.Context(), load.Config{Server: "nowhere", Campaign: "NO", Concurrency: -1, Rate: -1, Prefix: "\n"})
+	_, err := load.Run(t.Context(), load.Options{Server: "nowhere", Campaign: "NO", Concurrency: -1, Rate: -1, Prefix: "\n"})
 	for _, word := range []string{"users", "concurrency", "rate", "prefix", "campaign id"} {
 		if err == nil || !strings.Contains(err.Error(), word) {
 			t.Errorf("no word of %s: %v", word, err)
 		}
 	}
 	for _, server := range []string{"nowhere", "ftp://host", "http://"} {
-		if _, err := load.Run(t.Context(), load.Config{Server: server, Campaign: "c", Users: 1}); err == nil {
+		if _, err := load.Run(t.Context(), load.Options{Server: server, Campaign: "c", Users: 1}); err == nil {
 			t.Errorf("%q was taken for a server", server)
 		}
 	}
 	server := open(t, &shop{quantity: 1})
-	if _, err := load.Run(t.Context(), load.Config{Server: server, Campaign: "other", Users: 1}); err == nil {
+	if _, err := load.Run(t.Context(), load.Options{Server: server, Campaign: "other", Users: 1}); err == nil {
 		t.Error("a campaign that is not there has a result")
 	}
 }
 
 func TestATimeOutHasABound(t *testing.T) {
 	for timeout, good := range map[time.Duration]bool{time.Hour: true, time.Hour + 1: false, math.MaxInt64: false} {
-		err := load.Config{Campaign: "c", Users: 1, Timeout: timeout}.Check()
+		err := load.Options{Campaign: "c", Users: 1, Timeout: timeout}.Check()
 		if good != (err == nil) {
 			t.Errorf("%v: %v", timeout, err)
 		}
@@ -332,7 +332,7 @@ func TestATimeOutHasABound(t *testing.T) {
 }
 
 func TestOneOfAThingIsOne(t *testing.T) {
-	r := run(t, load.Config{Server: open(t, &shop{quantity: 1}), Users: 1})
+	r := run(t, load.Options{Server: open(t, &shop{quantity: 1}), Users: 1})
 	var text bytes.Buffer
 	stage.Must(t, errors.Join(r.WriteTable(&text), r.WriteReport(&text)))
 	for _, want := range []string{"launch: 1 user, 64 at once", "1 answer held against 1 coupon of the server", ", 1 coupon<"} {
@@ -351,7 +351,7 @@ func TestAnInterruptedRunHasTheVerdictOfWhatWasSent(t *testing.T) {
 		}
 		return o
 	}})
-	r, err := load.Run(ctx, load.Config{Server: server, Campaign: "launch", Users: 1_000_000, Concurrency: 4})
+	r, err := load.Run(ctx, load.Options{Server: server, Campaign: "launch", Users: 1_000_000, Concurrency: 4})
 	stage.Must(t, err)
 	if !r.Verdict.OK() || r.Claims < 100 || r.Claims > 100_000 {
 		t.Errorf("%d claims, %+v", r.Claims, r.Verdict)
@@ -371,7 +371,7 @@ func TestAnInterruptedRunHasTheVerdictOfWhatWasSent(t *testing.T) {
 	if r.OK() {
 		t.Error("an interrupted run is complete")
 	}
-	if r := run(t, load.Config{Server: server, Users: 10}); !r.OK() || r.Interrupted || len(r.Warnings) > 0 {
+	if r := run(t, load.Options{Server: server, Users: 10}); !r.OK() || r.Interrupted || len(r.Warnings) > 0 {
 		t.Errorf("a run to its end is interrupted, or warns: %+v", r.Warnings)
 	}
 }

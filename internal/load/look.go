@@ -18,7 +18,7 @@ import (
 
 // A looker sends a crowd's requests to the nodes of a fleet in turn.
 type looker struct {
-	Config
+	Options
 	fleet *fleet
 	next  atomic.Int64
 	asked atomic.Int64 // requests for the line that were sent to a node

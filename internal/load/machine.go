@@ -49,7 +49,7 @@ func processor() string {
 const patience = 2 * time.Second
 
 // serverFigures returns the server of a run. A server that does not return its version is no error.
-func serverFigures(ctx context.Context, c Config, reader *client.Client) Server {
+func serverFigures(ctx context.Context, c Options, reader *client.Client) Server {
 	s := Server{URL: c.Server, Nodes: c.Nodes, Local: isLocal(c.Server)}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -25,7 +25,7 @@ const (
 )
 
 // keptPace judges a pace, or returns why it cannot.
-func keptPace(c Config, pace *int64, turns []served) (*Kept, string) {
+func keptPace(c Options, pace *int64, turns []served) (*Kept, string) {
 	switch {
 	case pace == nil:
 		return nil, "the line has no pace"

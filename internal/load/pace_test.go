@@ -42,7 +42,7 @@ func TestAPaceIsJudgedByTheInstantsOfTheCoupons(t *testing.T) {
 		"gaps that are no stalls":   {every(0, 5000, 105), 0.095, func(k *Kept) bool { return k.Stalls == 0 }},
 		"a stall with nothing made": {append(every(0, 2000, 10), every(3000, 5000, 10)...), 0.975, func(k *Kept) bool { return k.Stalls == 1 }},
 	} {
-		k, why := keptPace(Config{}, &pace, turnsAt(test.at...))
+		k, why := keptPace(Options{}, &pace, turnsAt(test.at...))
 		if k == nil || math.Abs(k.Share-test.share) > 0.005 || !test.check(k) {
 			t.Errorf("%s: %+v %s", name, k, why)
 		}
@@ -56,7 +56,7 @@ func TestAPaceIsNotJudgedWhereNobodyWaits(t *testing.T) {
 		alone[n].received = alone[n].at // each came once the one before had been served
 	}
 	for name, test := range map[string]struct {
-		Config
+		Options
 		pace  *int64
 		turns []served
 	}{
@@ -64,9 +64,9 @@ func TestAPaceIsNotJudgedWhereNobodyWaits(t *testing.T) {
 		"no time":            {pace: &pace, turns: turnsAt(0, 500)},
 		"nobody":             {pace: &pace},
 		"no pace":            {turns: turnsAt(every(0, 5000, 10)...)},
-		"others in the line": {Config: Config{Others: true}, pace: &pace, turns: turnsAt(every(0, 5000, 10)...)},
+		"others in the line": {Options: Options{Others: true}, pace: &pace, turns: turnsAt(every(0, 5000, 10)...)},
 	} {
-		if k, why := keptPace(test.Config, test.pace, test.turns); k != nil || why == "" {
+		if k, why := keptPace(test.Options, test.pace, test.turns); k != nil || why == "" {
 			t.Errorf("%s: %+v %q", name, k, why)
 		}
 	}
@@ -74,7 +74,7 @@ func TestAPaceIsNotJudgedWhereNobodyWaits(t *testing.T) {
 	for n := range crowd {
 		crowd[n].received = crowd[0].at.Add(-time.Millisecond)
 	}
-	if k, _ := keptPace(Config{}, &pace, append(alone, crowd...)); k == nil || k.Coupons != 198 || math.Abs(k.Share-1) > 0.001 {
+	if k, _ := keptPace(Options{}, &pace, append(alone, crowd...)); k == nil || k.Coupons != 198 || math.Abs(k.Share-1) > 0.001 {
 		t.Errorf("a crowd behind single people: %+v", k)
 	}
 }
@@ -90,7 +90,7 @@ func TestThePaceIsAThreshold(t *testing.T) {
 		"not judged": {&Line{}, false},
 		"no line":    {nil, false},
 	} {
-		all := thresholds(Config{PaceKept: 0.98}, &Result{Line: test.line})
+		all := thresholds(Options{PaceKept: 0.98}, &Result{Line: test.line})
 		if len(all) != 1 || all[0].Name != "pace_kept" || all[0].Kept != test.kept {
 			t.Errorf("%s: %+v", name, all)
 		}

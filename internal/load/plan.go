@@ -8,7 +8,7 @@ import (
 
 // plan returns the users' indexes in the order in which they claim: the same for the same Users, Repeat, Shuffle, Seed and Concurrency. The first
 // repeat of a user is near their first claim, so that the two overlap. Further repeats are alternately anywhere after it, or near it again.
-func plan(c Config) []uint32 {
+func plan(c Options) []uint32 {
 	random := rand.New(rand.NewPCG(c.Seed, 0x66697273))
 	users := make([]uint32, c.Users)
 	for n := range users {

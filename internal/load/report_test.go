@@ -28,7 +28,7 @@ func marked(t *testing.T) *load.Result {
 			return o
 		},
 	})
-	return run(t, load.Config{Server: server, Users: 100, Prefix: `<i>"'&`})
+	return run(t, load.Options{Server: server, Users: 100, Prefix: `<i>"'&`})
 }
 
 func TestTheReportIsOneFileAndEscapesMarkup(t *testing.T) {

@@ -32,7 +32,7 @@ func soldOutTo(int) load.Answer { return load.Answer{Outcome: firstcome.SoldOut}
 func TestNoIntervalIsScaledUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, users := range []int{1, 30, 64, 640, 64_000, 64_001, 65_000} {
-			r := load.Drive(t.Context(), load.Config{Users: users, Repeat: 1, Concurrency: 64}, asking(time.Millisecond, soldOutTo))
+			r := load.Drive(t.Context(), load.Options{Users: users, Repeat: 1, Concurrency: 64}, asking(time.Millisecond, soldOutTo))
 			sum, last := 0.0, len(r.Series.At)-1
 			for n, rate := range r.Series.PerSecond["sold_out"] {
 				lasted := r.Series.Interval
@@ -56,7 +56,7 @@ func TestARunEndsAtItsDurationAndAGrace(t *testing.T) {
 	const duration, takes = 2 * time.Second, time.Second
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		r := load.Drive(t.Context(), load.Config{Users: 2000, Repeat: 1, Concurrency: 1, Rate: 1000, Duration: duration}, asking(takes, soldOutTo))
+		r := load.Drive(t.Context(), load.Options{Users: 2000, Repeat: 1, Concurrency: 1, Rate: 1000, Duration: duration}, asking(takes, soldOutTo))
 		if took := time.Since(began); took > duration+time.Second+takes {
 			t.Errorf("a run of %v took %v", duration, took)
 		}
@@ -66,7 +66,7 @@ func TestARunEndsAtItsDurationAndAGrace(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		load.Drive(t.Context(), load.Config{Users: 10, Repeat: 1, Concurrency: 10, Again: 1000, Duration: duration},
+		load.Drive(t.Context(), load.Options{Users: 10, Repeat: 1, Concurrency: 10, Again: 1000, Duration: duration},
 			asking(time.Millisecond, func(int) load.Answer { return load.Answer{Trouble: "HTTP 503"} }))
 		if took := time.Since(began); took > duration+2*time.Second {
 			t.Errorf("a run of %v that asks again took %v", duration, took)
@@ -76,7 +76,7 @@ func TestARunEndsAtItsDurationAndAGrace(t *testing.T) {
 
 func TestAGeneratorThatKeepsUpWarnsOfNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := load.Drive(t.Context(), load.Config{Users: 2000, Repeat: 1, Concurrency: 8, Rate: 1000, Duration: 2 * time.Second}, asking(time.Millisecond, soldOutTo))
+		r := load.Drive(t.Context(), load.Options{Users: 2000, Repeat: 1, Concurrency: 8, Rate: 1000, Duration: 2 * time.Second}, asking(time.Millisecond, soldOutTo))
 		if r.Claims != 2000 || r.Unsent != 0 || r.LagMatters() || len(r.Warnings) > 0 {
 			t.Errorf("%d claims, %d unsent: %q", r.Claims, r.Unsent, r.Warnings)
 		}
@@ -88,7 +88,7 @@ func TestTheHeadlineIsWhenItSoldOut(t *testing.T) {
 		"Sold out after 1.00 s": 10, "Sold out before it began": 0, "20 coupons issued in 2.00 s": 20,
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			r := load.Drive(t.Context(), load.Config{Users: 20, Repeat: 1, Concurrency: 1}, asking(100*time.Millisecond, func(user int) load.Answer {
+			r := load.Drive(t.Context(), load.Options{Users: 20, Repeat: 1, Concurrency: 1}, asking(100*time.Millisecond, func(user int) load.Answer {
 				if user < coupons {
 					return load.Answer{Outcome: firstcome.Issued, Number: int64(user + 1), Code: "C"}
 				}
@@ -125,14 +125,14 @@ func TestAThresholdThatIsNotKeptIsInTheVerdict(t *testing.T) {
 		"too slow":     {time.Microsecond, &many, false, "ms, over 0.00 ms; 20 errors, within 20\n"},
 		"none is kept": {time.Microsecond, &few, false, "over 0\n"},
 	} {
-		r := run(t, load.Config{Server: open(t, &shop{quantity: 10, fails: fifth}), Users: 100, P99: test.p99, Errors: test.errors})
+		r := run(t, load.Options{Server: open(t, &shop{quantity: 10, fails: fifth}), Users: 100, P99: test.p99, Errors: test.errors})
 		var table bytes.Buffer
 		stage.Must(t, r.WriteTable(&table))
 		if !r.Verdict.OK() || r.OK() != test.ok || !strings.Contains(table.String(), test.says) {
 			t.Errorf("%s: it is %v:\n%s", name, r.OK(), &table)
 		}
 	}
-	if r := load.Drive(t.Context(), load.Config{Concurrency: 1, P99: time.Hour}, asking(0, soldOutTo)); r.Missed() == "" {
+	if r := load.Drive(t.Context(), load.Options{Concurrency: 1, P99: time.Hour}, asking(0, soldOutTo)); r.Missed() == "" {
 		t.Error("a run without answers was fast enough")
 	}
 }
@@ -152,7 +152,7 @@ func TestALatencyIsTheSameWhereverItStands(t *testing.T) {
 
 func TestTheHeadNamesServerVersionAndMachine(t *testing.T) {
 	server := open(t, &shop{quantity: 5})
-	r := run(t, load.Config{Server: server, Users: 10, Version: "v9.9"})
+	r := run(t, load.Options{Server: server, Users: 10, Version: "v9.9"})
 	var table, report bytes.Buffer
 	stage.Must(t, errors.Join(r.WriteTable(&table), r.WriteReport(&report)))
 	for _, want := range []string{server + ", firstcome v9.8", r.Generator.Platform, "processor"} {

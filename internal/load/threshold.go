@@ -22,7 +22,7 @@ const (
 )
 
 // thresholds compares a run with its limits.
-func thresholds(c Config, r *Result) []Threshold {
+func thresholds(c Options, r *Result) []Threshold {
 	all := []Threshold{}
 	if c.P99 > 0 {
 		// A run without answers has no latency.

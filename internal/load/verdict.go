@@ -16,7 +16,7 @@ import (
 )
 
 // verdict compares the clients' answers with the server's coupons, once it has recorded them.
-func verdict(ctx context.Context, c Config, reader *client.Client, before client.Campaign, h audit.History) Verdict {
+func verdict(ctx context.Context, c Options, reader *client.Client, before client.Campaign, h audit.History) Verdict {
 	after, err := recorded(ctx, c, reader)
 	if err != nil {
 		return unchecked(err)
@@ -69,7 +69,7 @@ func verdict(ctx context.Context, c Config, reader *client.Client, before client
 }
 
 // recorded returns the campaign once every issued coupon is in the ledger or a dead letter.
-func recorded(ctx context.Context, c Config, reader *client.Client) (client.Campaign, error) {
+func recorded(ctx context.Context, c Options, reader *client.Client) (client.Campaign, error) {
 	ctx, cancel := context.WithTimeout(ctx, recording)
 	defer cancel()
 	ticks := time.NewTicker(100 * time.Millisecond)
@@ -95,7 +95,7 @@ func recorded(ctx context.Context, c Config, reader *client.Client) (client.Camp
 }
 
 // unrecorded returns the campaign, and how many coupons are on their way to the ledger.
-func unrecorded(ctx context.Context, c Config, reader *client.Client) (campaign client.Campaign, missing int64, err error) {
+func unrecorded(ctx context.Context, c Options, reader *client.Client) (campaign client.Campaign, missing int64, err error) {
 	campaign, err = reader.Campaign(ctx, c.Campaign)
 	if err == nil && campaign.Issued == nil {
 		err = fmt.Errorf("the campaign's gate_state is %s", campaign.GateState)
@@ -111,7 +111,7 @@ func unrecorded(ctx context.Context, c Config, reader *client.Client) (campaign 
 }
 
 // letters returns the campaign's dead letters that are not coupons of the ledger.
-func letters(ctx context.Context, c Config, reader *client.Client) ([]audit.Letter, error) {
+func letters(ctx context.Context, c Options, reader *client.Client) ([]audit.Letter, error) {
 	found, err := client.All(func(after string) (client.List[client.DeadLetter], error) {
 		return reader.Operator().DeadLetters(ctx, client.LetterFilter{Campaign: c.Campaign, Resolved: true, After: after})
 	})
@@ -130,7 +130,7 @@ func letters(ctx context.Context, c Config, reader *client.Client) ([]audit.Lett
 }
 
 // lost returns the campaign's lost numbers, the lowest first.
-func lost(ctx context.Context, c Config, reader *client.Client) ([]firstcome.Range, error) {
+func lost(ctx context.Context, c Options, reader *client.Client) ([]firstcome.Range, error) {
 	kept, err := reader.Operator().LedgerState(ctx, c.Campaign)
 	if err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ type node struct {
 	client   *fasthttp.HostClient
 }
 
-func newFleet(c Config) (*fleet, error) {
+func newFleet(c Options) (*fleet, error) {
 	prefix, err := json.Marshal(c.Prefix)
 	if err != nil {
 		return nil, fmt.Errorf("the prefix: %w", err)
@@ -52,7 +52,7 @@ func newFleet(c Config) (*fleet, error) {
 const maxIdle = 4 * time.Second
 
 // newClient returns a client with a connection for each worker, and for each look. It never repeats a request, which would look like a breach.
-func newClient(c Config, u *url.URL) *fasthttp.HostClient {
+func newClient(c Options, u *url.URL) *fasthttp.HostClient {
 	isTLS := u.Scheme == "https"
 	connections := c.Concurrency
 	if c.Follow {

@@ -27,7 +27,7 @@ type Resolved struct {
 	Stopped error
 }
 
-// Replay records the coupon of a dead letter, and returns the letter. The gate need not be told: see gate.Drains.Has.
+// Replay records the coupon of a dead letter, and returns the letter. The gate need not be told: see gate.Progress.Has.
 func (o *Operator) Replay(ctx context.Context, actor string, letter int64) (ledger.DeadLetter, error) {
 	return o.resolve(ctx, letter, o.replay(ctx, actor))
 }

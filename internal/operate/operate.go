@@ -23,7 +23,7 @@ import (
 type Campaigns interface {
 	Create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) error
 	SetTerms(ctx context.Context, actor string, id firstcome.CampaignID, version int64, edit func(*firstcome.Terms)) (made int64, err error)
-	Switch(ctx context.Context, actor string, id firstcome.CampaignID, from int64, to ledger.Switch) (version int64, err error)
+	ChangeState(ctx context.Context, actor string, id firstcome.CampaignID, from int64, to firstcome.ChangeKind) (version int64, err error)
 	Void(ctx context.Context, actor string, id firstcome.CampaignID, number int64, reason string) (firstcome.Coupon, error)
 }
 
@@ -118,7 +118,7 @@ type Logs interface {
 	Place(ctx context.Context, id firstcome.CampaignID) (firstcome.LineLog, error)
 }
 
-// Create creates a campaign. If it has a pace and this node has logs of lines, its line gets a log, whatever terms.Log is. gate.ErrForgotten means
+// Create creates a campaign. If it has a pace and this node has logs of lines, its line gets a log, whatever terms.Log is. gate.ErrLedgerForgot means
 // that the ledger created another campaign under this id before, and has forgotten it.
 func (o *Operator) Create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) (s ledger.Status, err error) {
 	if terms.Log, err = o.logOf(ctx, id, firstcome.Terms{}, terms); err != nil {
@@ -148,7 +148,7 @@ func (o *Operator) create(ctx context.Context, actor string, id firstcome.Campai
 	})
 }
 
-// forgotten returns gate.ErrForgotten if the gate once had a campaign that the ledger does not have, and gate.ErrUnnamed if the gate has lost its name,
+// forgotten returns gate.ErrLedgerForgot if the gate once had a campaign that the ledger does not have, and gate.ErrUnnamed if the gate has lost its name,
 // so that the creation could never reach it. It asks the ledger after the gate, because another node may just be creating the campaign. If the gate
 // does not answer, the creation itself will return its error.
 func (o *Operator) forgotten(ctx context.Context, id firstcome.CampaignID) error {
@@ -163,7 +163,7 @@ func (o *Operator) forgotten(ctx context.Context, id firstcome.CampaignID) error
 	}
 	_, err := o.ledger.Campaign(ctx, id)
 	if errors.Is(err, firstcome.ErrNoCampaign) {
-		return gate.ErrForgotten
+		return gate.ErrLedgerForgot
 	}
 	return err
 }
@@ -191,9 +191,9 @@ func (o *Operator) SetTerms(ctx context.Context, actor string, id firstcome.Camp
 	})
 }
 
-// Switch pauses, resumes or closes a campaign. If version is not 0, the campaign must have that version.
-func (o *Operator) Switch(ctx context.Context, actor string, id firstcome.CampaignID, version int64, to ledger.Switch) (ledger.Status, error) {
-	return o.changed(ctx, id, func() (int64, error) { return o.ledger.Switch(ctx, actor, id, version, to) })
+// ChangeState pauses, resumes or closes a campaign. If version is not 0, the campaign must have that version.
+func (o *Operator) ChangeState(ctx context.Context, actor string, id firstcome.CampaignID, version int64, to firstcome.ChangeKind) (ledger.Status, error) {
+	return o.changed(ctx, id, func() (int64, error) { return o.ledger.ChangeState(ctx, actor, id, version, to) })
 }
 
 // ErrNoRemoteGate means that the ledger decides, so there is no gate to rebuild.

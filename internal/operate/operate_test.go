@@ -70,7 +70,7 @@ func (d *desk) SetTerms(_ context.Context, _ string, id firstcome.CampaignID, _ 
 	return d.number(id)
 }
 
-func (d *desk) Switch(_ context.Context, _ string, id firstcome.CampaignID, _ int64, _ ledger.Switch) (int64, error) {
+func (d *desk) ChangeState(_ context.Context, _ string, id firstcome.CampaignID, _ int64, _ firstcome.ChangeKind) (int64, error) {
 	return d.number(id)
 }
 
@@ -246,7 +246,7 @@ func TestF54ACampaignThatTheLedgerHasForgottenIsNotMadeAgain(t *testing.T) {
 		want  error
 		steps string
 	}{
-		"the ledger has forgotten it":    {desk{made: true, fails: unknown}, gate.ErrForgotten, "end leases, grant leases"},
+		"the ledger has forgotten it":    {desk{made: true, fails: unknown}, gate.ErrLedgerForgot, "end leases, grant leases"},
 		"another node makes it":          {desk{made: true, fails: map[string]error{"number": firstcome.ErrCampaignExists}}, firstcome.ErrCampaignExists, "end leases, number, grant leases"},
 		"the ledger does not answer":     {desk{made: true, fails: map[string]error{"read": errAway}}, errAway, "end leases, grant leases"},
 		"the gate does not answer":       {desk{made: true, fails: map[string]error{"made": errAway}}, nil, "end leases, number, apply, grant leases"},

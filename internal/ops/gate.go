@@ -56,7 +56,7 @@ func newGateMetrics() gateMetrics {
 // classOf returns the class of an error of the gate.
 func classOf(err error) string {
 	switch {
-	case errors.Is(err, gate.ErrLost):
+	case errors.Is(err, gate.ErrGone):
 		return classLost
 	case errors.Is(err, firstcome.ErrGateMismatch):
 		return classMismatch
@@ -101,8 +101,8 @@ func (m *Monitor) Rebuilt(r recovery.Rebuilt) {
 // Refused logs that a campaign's ledger and gate are of different ages: see recovery.Events.
 func (m *Monitor) Refused(err error) { m.log.Error("a campaign is refused", "err", err) }
 
-// Record serves as record.Limits.OnRecord.
-func (m *Monitor) Record(one record.Recording) {
+// Record serves as record.Options.OnRecord.
+func (m *Monitor) Record(one record.LedgerCall) {
 	m.record.Observe(one.Took.Seconds())
 	if one.Late > 0 {
 		m.log.Warn("coupons came when a rebuild had lost their numbers: they are nobody's", "campaign", one.Campaign, "coupons", one.Late)
@@ -115,8 +115,8 @@ func (m *Monitor) Record(one record.Recording) {
 	}
 }
 
-// Relayed serves as record.Limits.OnRecord of a relay, whose ledger is a topic.
-func (m *Monitor) Relayed(one record.Recording) {
+// Relayed serves as record.Options.OnRecord of a relay, whose ledger is a topic.
+func (m *Monitor) Relayed(one record.LedgerCall) {
 	if one.Err != nil {
 		m.Warn("the topic did not take what is issued, which waits in Redis", "campaign", one.Campaign, "coupons", one.Coupons, "err", one.Err)
 	}

@@ -51,7 +51,7 @@ func TestTheMetricsSayWhatIsNotRecorded(t *testing.T) {
 		`firstcome_open_dead_letters 0`, `firstcome_pending_changes 1`, `firstcome_unrecorded_claims 0`, `firstcome_gate_epoch{campaign="c"} 1`,
 		`firstcome_changes_total{result="refused"} 0`)
 	w.wantNone(`firstcome_breaker_state`, `firstcome_record_seconds`, `firstcome_journal_alarms_total`)
-	if len(asked) != 1 || asked[0] != (gate.Revision{Campaign: "c", Version: 1, Epoch: 1, Marker: asked[0].Marker, Creating: true, Open: true}) {
+	if len(asked) != 1 || asked[0] != (gate.Revision{Campaign: "c", Version: 1, Epoch: 1, CampaignUID: asked[0].CampaignUID, Creating: true, Open: true}) {
 		t.Errorf("the backlog is that of %v", asked)
 	}
 	lagError = errors.New("no answer")
@@ -61,11 +61,11 @@ func TestTheMetricsSayWhatIsNotRecorded(t *testing.T) {
 
 func TestTheMetricsSayWhatARecorderDoes(t *testing.T) {
 	w := watch(t, "redis:x")
-	coupons, done := stage.Coupons("c", 1, 2), make(chan record.Drained)
+	coupons, done := stage.Coupons("c", 1, 2), make(chan record.Result)
 	coupons[0].IssuedAt, coupons[1].IssuedAt = time.Now().Add(-time.Minute), time.Now()
 	journal, keeper := &stage.Journal{}, stage.NewLedger("c")
 	journal.Add(record.Batch{Campaign: "c", Epoch: 1, Coupons: coupons})
-	journal.Took = func(drained record.Drained) error { done <- drained; return nil }
+	journal.Took = func(drained record.Result) error { done <- drained; return nil }
 	keeper.Before = func(record.Batch) error {
 		if keeper.Calls == 1 {
 			return errors.New("the ledger is away")
@@ -73,7 +73,7 @@ func TestTheMetricsSayWhatARecorderDoes(t *testing.T) {
 		return nil
 	}
 	gate := w.gate()
-	gate.Recorder = record.NewRecorder(journal, keeper, record.Limits{OnRecord: w.Record})
+	gate.Recorder = record.NewRecorder(journal, keeper, record.Options{OnCall: w.Record})
 	w.WatchGate(gate)
 	stop := stage.Run(t, gate.Recorder.Run)
 	stage.Next(t, "a batch", done)
@@ -94,7 +94,7 @@ func TestTheMetricsSayWhatARecorderDoes(t *testing.T) {
 // A lateKeeper answers that the number of a batch's first coupon is lost.
 type lateKeeper struct{ *stage.Ledger }
 
-func (k lateKeeper) Record(ctx context.Context, b record.Batch) (record.Drained, error) {
+func (k lateKeeper) Record(ctx context.Context, b record.Batch) (record.Result, error) {
 	b.Coupons = b.Coupons[1:]
 	drained, err := k.Ledger.Record(ctx, b)
 	drained.Lost = 1
@@ -103,11 +103,11 @@ func (k lateKeeper) Record(ctx context.Context, b record.Batch) (record.Drained,
 
 func TestCouponsThatComeTooLateAreCountedApart(t *testing.T) {
 	w := watch(t, "redis:x")
-	journal, done := &stage.Journal{}, make(chan record.Drained)
+	journal, done := &stage.Journal{}, make(chan record.Result)
 	journal.Add(record.Batch{Campaign: "c", Epoch: 1, Coupons: stage.Coupons("c", 1, 3)})
-	journal.Took = func(drained record.Drained) error { done <- drained; return nil }
+	journal.Took = func(drained record.Result) error { done <- drained; return nil }
 	gate := w.gate()
-	gate.Recorder = record.NewRecorder(journal, lateKeeper{stage.NewLedger("c")}, record.Limits{OnRecord: w.Record})
+	gate.Recorder = record.NewRecorder(journal, lateKeeper{stage.NewLedger("c")}, record.Options{OnCall: w.Record})
 	w.WatchGate(gate)
 	stop := stage.Run(t, gate.Recorder.Run)
 	stage.Next(t, "a batch", done)
@@ -128,7 +128,7 @@ func TestEveryFailureOfAGateIsCountedByItsClass(t *testing.T) {
 	w.WatchGate(w.gate())
 	for class, err := range map[string]error{
 		"safe": firstcome.ErrBusy, "unknown": errors.New("no answer"), "fatal": fatalError{errors.New("no right")},
-		"lost": errors.Join(firstcome.ErrBusy, firstcome.ErrGateMismatch, gate.ErrLost), "mismatch": errors.Join(firstcome.ErrBusy, firstcome.ErrGateMismatch),
+		"lost": errors.Join(firstcome.ErrBusy, firstcome.ErrGateMismatch, gate.ErrGone), "mismatch": errors.Join(firstcome.ErrBusy, firstcome.ErrGateMismatch),
 	} {
 		w.want(`firstcome_gate_failures_total{class="` + class + `"} 0`)
 		w.Batch(1, time.Millisecond, err)
@@ -157,10 +157,10 @@ func TestTheMetricsSayWhatIsRetired(t *testing.T) {
 	g := w.gate()
 	w.WatchGate(g)
 	w.want(`firstcome_retirements_total{result="failed"} 0`)
-	if err := g.Retirer.Look(t.Context()); !errors.Is(err, gate.ErrLost) {
+	if err := g.Retirer.Look(t.Context()); !errors.Is(err, gate.ErrGone) {
 		t.Errorf("the look ends with %v", err)
 	}
-	if text := w.log.String(); !strings.Contains(text, "was not retired") || !strings.Contains(text, "retire over: "+gate.ErrLost.Error()) {
+	if text := w.log.String(); !strings.Contains(text, "was not retired") || !strings.Contains(text, "retire over: "+gate.ErrGone.Error()) {
 		t.Errorf("the log says %q", text)
 	}
 	w.want(`firstcome_retirements_total{result="failed"} 1`, `firstcome_retirements_total{result="forgotten"} 1`, `firstcome_retirements_total{result="retired"} 0`)

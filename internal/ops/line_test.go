@@ -30,7 +30,7 @@ func (q queue) Serve(ctx context.Context, _ firstcome.CampaignID, _ int) (gate.S
 func TestTheMetricsSayHowLongWhoIsNextInLineHasWaited(t *testing.T) {
 	w := watch(t, "")
 	q := queue{make(chan struct{})}
-	d := line.NewDispatcher(q, line.Limits{})
+	d := line.NewDispatcher(q, line.Options{})
 	joined, failure := time.Unix(1_700_000_000, 0), error(nil)
 	w.WatchLines(d, func(_ context.Context, id firstcome.CampaignID) (gate.LineState, error) {
 		if id != "c" {

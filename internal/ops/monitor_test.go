@@ -92,7 +92,7 @@ func TestTheMetricsSayWhatIsOnSaleAndWhichFirstcomeThisIs(t *testing.T) {
 	w.create("c", 3)
 	w.create("endless", firstcome.Unlimited)
 	w.create("over", 3)
-	stage.Must(t, stage.Err(w.ledger.Campaigns.Switch(t.Context(), "test", "over", 0, ledger.Close)))
+	stage.Must(t, stage.Err(w.ledger.Campaigns.ChangeState(t.Context(), "test", "over", 0, firstcome.ChangeClose)))
 	stage.Must(t, stage.Err(w.ledger.Gate.Claim(t.Context(), "c", []firstcome.UserID{"mina"})))
 	stage.Must(t, stage.Err(w.ledger.Campaigns.Void(t.Context(), "test", "c", 1, "test")))
 	w.want(`firstcome_quantity_coupons{campaign="c"} 3`, `firstcome_in_force_coupons{campaign="c"} 0`, `firstcome_issued_coupons{campaign="c"} 1`,
@@ -105,7 +105,7 @@ func TestTheMetricsSayWhatIsOnSaleAndWhichFirstcomeThisIs(t *testing.T) {
 // or by leaving.
 func TestOnlyAClaimThatMayHaveBeenDecidedIsUnknown(t *testing.T) {
 	w := watch(t, "")
-	w.WatchClaims(issue.NewIssuer(w.ledger.Gate, issue.Limits{}), func() (open, evicted, shed int64) { return 3, 2, 1 })
+	w.WatchClaims(issue.NewIssuer(w.ledger.Gate, issue.Options{}), func() (open, evicted, shed int64) { return 3, 2, 1 })
 	left, leave := context.WithCancel(t.Context())
 	leave()
 	w.Undecided(t.Context(), "spring", errors.New("no answer"))
@@ -136,7 +136,7 @@ func TestOnlyAClaimThatMayHaveBeenDecidedIsUnknown(t *testing.T) {
 
 func TestTheMetricsSayWhatTheIssuerDoesAtTheGate(t *testing.T) {
 	w := watch(t, "")
-	issuer := issue.NewIssuer(w.ledger.Gate, issue.Limits{OnBatch: w.Batch})
+	issuer := issue.NewIssuer(w.ledger.Gate, issue.Options{OnBatch: w.Batch})
 	w.WatchClaims(issuer, func() (open, evicted, shed int64) { return 0, 0, 0 })
 	w.create("c", 3)
 	if _, err := issuer.Claim(t.Context(), "c", "mina"); err != nil {

@@ -22,8 +22,8 @@ func TestTheMetricsSayWhatARelayDoesAndHowItsTopicIs(t *testing.T) {
 	topic, err := kafka.OpenJournal(t.Context(), at, kafka.JournalOptions{Name: "ours", Secret: stage.Secret()})
 	stage.Must(t, err)
 	t.Cleanup(topic.Close)
-	journal, done := &stage.Journal{}, make(chan record.Drained, 1)
-	journal.Took = func(drained record.Drained) error {
+	journal, done := &stage.Journal{}, make(chan record.Result, 1)
+	journal.Took = func(drained record.Result) error {
 		select {
 		case done <- drained:
 		default: // nobody waits for it
@@ -31,7 +31,7 @@ func TestTheMetricsSayWhatARelayDoesAndHowItsTopicIs(t *testing.T) {
 		return nil
 	}
 	g := w.gate()
-	g.Topic, g.Relay = topic, record.NewRecorder(journal, topic, record.Limits{OnRecord: w.Relayed, Failures: 1, Probe: time.Hour})
+	g.Topic, g.Relay = topic, record.NewRecorder(journal, topic, record.Options{OnCall: w.Relayed, Failures: 1, Probe: time.Hour})
 	unaged := false
 	g.Lag = func(context.Context, []gate.Revision) ([]record.Lag, error) {
 		lags := []record.Lag{{Campaign: "c", Numbers: 3, Oldest: 2 * time.Second}}
@@ -42,7 +42,7 @@ func TestTheMetricsSayWhatARelayDoesAndHowItsTopicIs(t *testing.T) {
 	}
 	w.WatchGate(g)
 	stop := stage.Run(t, g.Relay.Run)
-	journal.Add(record.Batch{Campaign: "c", Epoch: 1, Marker: "ours.1.secret", Coupons: stage.Coupons("c", 1, 3)})
+	journal.Add(record.Batch{Campaign: "c", Epoch: 1, CampaignUID: "ours.1.secret", Coupons: stage.Coupons("c", 1, 3)})
 	stage.Next(t, "a batch", done)
 	labels := `{gate="redis:x",ledger="` + w.ledger.Identity() + `"} `
 	w.want(`firstcome_relayed_coupons_total 3`, `firstcome_relay_retries_total 0`, `firstcome_relay_breaker_state`+labels+`0`, `firstcome_topic_up`+labels+`1`,
@@ -53,7 +53,7 @@ func TestTheMetricsSayWhatARelayDoesAndHowItsTopicIs(t *testing.T) {
 	number := int64(4)
 	stage.Await(t, "the relay's breaker", "open", func() string { // the broker may take some more before the topic is gone
 		if g.Relay.Stats().Breaker != "open" {
-			journal.Add(record.Batch{Campaign: "c", Epoch: 1, Marker: "ours.1.secret", Coupons: stage.Coupons("c", number, number)})
+			journal.Add(record.Batch{Campaign: "c", Epoch: 1, CampaignUID: "ours.1.secret", Coupons: stage.Coupons("c", number, number)})
 			number++
 		}
 		return g.Relay.Stats().Breaker

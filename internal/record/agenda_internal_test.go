@@ -58,7 +58,7 @@ func TestACampaignCountsAsLockedUntilItIsDrained(t *testing.T) {
 	if c, d := again.shelf("c"), again.shelf("d"); c != locked || d != failing {
 		t.Errorf("the campaigns are on the shelves %d and %d", c, d)
 	}
-	if again.drained("c"); again.shelf("c") != free {
+	if again.succeeded("c"); again.shelf("c") != free {
 		t.Error("c counts as locked though it was drained")
 	}
 }

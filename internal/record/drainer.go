@@ -25,7 +25,7 @@ const (
 	refillAtOnce = 2000
 )
 
-// errGap means that numbers below recorded numbers have been missing for longer than Limits.Patience.
+// errGap means that numbers below recorded numbers have been missing for longer than Options.Patience.
 const errGap = HoleError("numbers between recorded numbers are missing")
 
 // errOlder means that the ledger was rolled back.
@@ -43,7 +43,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if time.Since(started) > r.limits.Wait {
+		if time.Since(started) > r.options.Wait {
 			waits.Reset()
 		}
 		r.stats.retries.Add(1)
@@ -63,7 +63,7 @@ func (r *Recorder) drain(ctx context.Context) {
 		defer stop()
 		_ = r.source.Watch(watching, on.add) // the source itself reports its error to an operator
 	})
-	for of, workers := range [shelves]int{free: r.limits.Workers, failing: r.limits.Workers, locked: 1} {
+	for of, workers := range [shelves]int{free: r.options.Workers, failing: r.options.Workers, locked: 1} {
 		for range workers {
 			work.Go(func() {
 				defer stop()
@@ -88,7 +88,7 @@ func (r *Recorder) work(ctx context.Context, on *agenda, of shelf) {
 		done()
 		switch {
 		case err == nil:
-			r.again.drained(id)
+			r.again.succeeded(id)
 			on.done(id, more)
 		case errors.Is(err, ErrSource):
 			return
@@ -109,7 +109,7 @@ func (r *Recorder) turn(ctx context.Context, id firstcome.CampaignID) (more bool
 	case err != nil || receipt == nil && c.hole == "":
 		return false, r.alarm(id, err)
 	case receipt != nil:
-		err := r.give(ctx, c, b, func(d Drained) (int64, error) { return r.source.Ack(ctx, receipt, d) })
+		err := r.give(ctx, c, b, func(d Result) (int64, error) { return r.source.Ack(ctx, receipt, d) })
 		if err == nil {
 			err = r.alarm(id, c.advances(b))
 		}
@@ -134,16 +134,16 @@ func (r *Recorder) campaign(id firstcome.CampaignID) *campaignState {
 
 // give records a batch, and reports the ledger's answer to the gate through settle. The answer leaves out dead letters that the gate has already heard
 // of. If the gate has not heard of some of them, give asks the ledger for those, too, and reports again.
-func (r *Recorder) give(ctx context.Context, c *campaignState, b Batch, settle func(Drained) (before int64, err error)) error {
-	if b.Told = c.told; len(b.Coupons) > 0 {
+func (r *Recorder) give(ctx context.Context, c *campaignState, b Batch, settle func(Result) (before int64, err error)) error {
+	if b.LettersKnownThrough = c.lettersKnownThrough; len(b.Coupons) > 0 {
 		point.Reach(point.Taken)
 	}
 	drained, err := r.keep(ctx, b)
 	if err != nil {
 		return err
 	}
-	if len(b.Coupons) > 0 && r.limits.Holes != nil {
-		c.follow(b.Coupons[0].Number, drained.Through, r.limits.Patience)
+	if len(b.Coupons) > 0 && r.options.Holes != nil {
+		c.follow(b.Coupons[0].Number, drained.Through, r.options.Patience)
 	}
 	if drained.Twice {
 		_ = r.alarm(b.Campaign, errTwice)
@@ -155,12 +155,12 @@ func (r *Recorder) give(ctx context.Context, c *campaignState, b Batch, settle f
 		case err != nil && !errors.As(err, &knows):
 			return r.alarm(b.Campaign, err)
 		case err == nil:
-			c.told = max(c.told, drained.Through)
+			c.lettersKnownThrough = max(c.lettersKnownThrough, drained.Through)
 			point.Reach(point.Settled)
 			return r.agrees(ctx, b, before, drained.Through)
 		}
-		c.told = knows.Through
-		more, err := r.keep(ctx, Batch{Campaign: b.Campaign, Marker: b.Marker, Told: c.told})
+		c.lettersKnownThrough = knows.Through
+		more, err := r.keep(ctx, Batch{Campaign: b.Campaign, CampaignUID: b.CampaignUID, LettersKnownThrough: c.lettersKnownThrough})
 		if err != nil {
 			return err
 		}
@@ -176,7 +176,7 @@ func (r *Recorder) agrees(ctx context.Context, b Batch, before, through int64) e
 	if before <= through {
 		return nil
 	}
-	now, err := r.keep(ctx, Batch{Campaign: b.Campaign, Marker: b.Marker, Told: before})
+	now, err := r.keep(ctx, Batch{Campaign: b.Campaign, CampaignUID: b.CampaignUID, LettersKnownThrough: before})
 	if err == nil && now.Through < before {
 		_ = r.alarm(b.Campaign, errOlder)
 	}
@@ -184,7 +184,7 @@ func (r *Recorder) agrees(ctx context.Context, b Batch, before, through int64) e
 }
 
 // keep calls take. It raises an alarm if another node must take the batch, or if the campaign's row is locked.
-func (r *Recorder) keep(ctx context.Context, b Batch) (Drained, error) {
+func (r *Recorder) keep(ctx context.Context, b Batch) (Result, error) {
 	drained, err := r.take(ctx, b)
 	if err == nil {
 		return drained, nil
@@ -209,12 +209,12 @@ func (r *Recorder) fill(ctx context.Context, c *campaignState, id firstcome.Camp
 	switch {
 	case c.hole == "":
 		return nil
-	case r.limits.Holes == nil:
+	case r.options.Holes == nil:
 		_ = r.alarm(id, c.hole)
 		c.hole = ""
 		return nil
 	}
-	missing, err := r.limits.Holes.Missing(ctx, id)
+	missing, err := r.options.Holes.Missing(ctx, id)
 	if err != nil {
 		return r.alarm(id, err)
 	}
@@ -226,7 +226,7 @@ func (r *Recorder) fill(ctx context.Context, c *campaignState, id firstcome.Camp
 	for some := range slices.Chunk(missing.Coupons, refillAtOnce) {
 		b := missing
 		b.Coupons = some
-		err := r.give(ctx, c, b, func(d Drained) (int64, error) { return r.limits.Holes.Settle(ctx, id, b.Marker, d) })
+		err := r.give(ctx, c, b, func(d Result) (int64, error) { return r.options.Holes.Settle(ctx, id, b.CampaignUID, d) })
 		if err != nil {
 			return err
 		}

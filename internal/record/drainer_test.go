@@ -20,8 +20,8 @@ func TestAGateThatHasLostDeadLettersIsToldAllOfThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j, p := &stage.Journal{}, stage.NewLedger("c")
 		p.Refuses = func(c firstcome.Coupon) bool { return c.Number == 2 || c.Number == 5 }
-		var told []record.Drained
-		j.Took = func(d record.Drained) error {
+		var told []record.Result
+		j.Took = func(d record.Result) error {
 			if told = append(told, d); len(told) == 2 {
 				return &record.MissedLettersError{Through: 0}
 			}
@@ -30,8 +30,8 @@ func TestAGateThatHasLostDeadLettersIsToldAllOfThem(t *testing.T) {
 		for from := int64(1); from < 7; from += 3 {
 			j.Add(record.Batch{Campaign: "c", Coupons: stage.Coupons("c", from, from+2)})
 		}
-		recordAll(t, j, p, record.Limits{})
-		if len(told) != 3 || told[1].Told != 3 || told[2].Told != 0 || told[2].Through != 6 {
+		recordAll(t, j, p, record.Options{})
+		if len(told) != 3 || told[1].LettersKnownThrough != 3 || told[2].LettersKnownThrough != 0 || told[2].Through != 6 {
 			t.Fatalf("the gate was told %+v", told)
 		}
 		numbers := map[int64]bool{}
@@ -50,7 +50,7 @@ type ahead struct {
 	through int64
 }
 
-func (a ahead) Ack(ctx context.Context, receipt any, d record.Drained) (int64, error) {
+func (a ahead) Ack(ctx context.Context, receipt any, d record.Result) (int64, error) {
 	_, err := a.Journal.Ack(ctx, receipt, d)
 	return a.through, err
 }
@@ -60,7 +60,7 @@ func TestALedgerThatLacksWhatTheGateWasToldIsAnAlarm(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			j, p, alarms := ahead{&stage.Journal{}, through}, stage.NewLedger("c"), make(stage.Alarms, 9)
 			j.Add(record.Batch{Campaign: "c", Coupons: stage.Coupons("c", 1, 3)})
-			runFor(t, record.NewRecorder(j, p, record.Limits{OnAlarm: alarms.Raise}), time.Minute)
+			runFor(t, record.NewRecorder(j, p, record.Options{OnAlarm: alarms.Raise}), time.Minute)
 			var told error
 			if len(alarms) > 0 {
 				told = <-alarms
@@ -94,7 +94,7 @@ func (l *leaky) Missing(context.Context, firstcome.CampaignID) (record.Batch, er
 }
 
 // Settle implements record.Holes.
-func (l *leaky) Settle(_ context.Context, _ firstcome.CampaignID, _ string, d record.Drained, _ ...string) (int64, error) {
+func (l *leaky) Settle(_ context.Context, _ firstcome.CampaignID, _ string, d record.Result, _ ...string) (int64, error) {
 	return l.told.Swap(d.Through), nil
 }
 
@@ -113,7 +113,7 @@ func TestF43WhatASourceHasLostIsRecordedFromTheHolders(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l, p, alarms := &leaky{Journal: &stage.Journal{}}, stage.NewLedger("c"), make(stage.Alarms, 9)
-				limits := record.Limits{OnAlarm: alarms.Raise, Holes: l}
+				limits := record.Options{OnAlarm: alarms.Raise, Holes: l}
 				if test.relay {
 					limits.Holes = nil
 				}
@@ -141,7 +141,7 @@ func TestF43WhatASourceHasLostIsRecordedFromTheHolders(t *testing.T) {
 // A clinging journal says that it has removed batches, and returns them again.
 type clinging struct{ *stage.Journal }
 
-func (clinging) Ack(context.Context, any, record.Drained) (int64, error) { return 0, nil }
+func (clinging) Ack(context.Context, any, record.Result) (int64, error) { return 0, nil }
 
 // TestF50ABatchThatComesAgainAndAgainRestsAndIsAnAlarm counts the calls of the ledger in a minute.
 func TestF50ABatchThatComesAgainAndAgainRestsAndIsAnAlarm(t *testing.T) {
@@ -161,7 +161,7 @@ func TestF50ABatchThatComesAgainAndAgainRestsAndIsAnAlarm(t *testing.T) {
 					return nil
 				}
 				j.Add(b)
-				runFor(t, record.NewRecorder(j, p, record.Limits{OnAlarm: alarms.Raise}), time.Minute)
+				runFor(t, record.NewRecorder(j, p, record.Options{OnAlarm: alarms.Raise}), time.Minute)
 				if calls < 10 || calls > 100 { // it rests for 1 to 3 seconds
 					t.Errorf("in a minute the ledger was called %d times", calls)
 				}

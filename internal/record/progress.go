@@ -8,12 +8,12 @@ import (
 
 // A campaignState is a Recorder's state of a campaign. Only the worker that has the campaign uses it.
 type campaignState struct {
-	told    int64     // a number up to which the gate certainly knows all dead letters
-	missing time.Time // since when numbers below recorded numbers have been missing; zero if none are
-	hole    HoleError // why numbers must be recorded from the gate's holders; empty if they need not be
-	filled  time.Time // when numbers last were recorded from the gate's holders
-	last    mark      // of the last batch that was acknowledged
-	again   int       // how often it came again since
+	lettersKnownThrough int64     // a number up to which the gate certainly knows all dead letters
+	missing             time.Time // since when numbers below recorded numbers have been missing; zero if none are
+	hole                HoleError // why numbers must be recorded from the gate's holders; empty if they need not be
+	filled              time.Time // when numbers last were recorded from the gate's holders
+	last                mark      // of the last batch that was acknowledged
+	again               int       // how often it came again since
 }
 
 // A mark distinguishes a batch from the next. garbage is the source of the first entry that cannot be read.

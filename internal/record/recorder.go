@@ -21,13 +21,13 @@ import (
 type Keeper interface {
 	// Record keeps the coupons of a batch, all or none. ErrRefused means that the ledger never takes all of them, and ErrRowLocked that it took none.
 	// After any other error it is unknown whether it took them.
-	Record(ctx context.Context, b Batch) (Drained, error)
+	Record(ctx context.Context, b Batch) (Result, error)
 	// Bury keeps coupons that Record refuses, with the cause, and garbage, as dead letters.
-	Bury(ctx context.Context, b Batch, cause string) (Drained, error)
+	Bury(ctx context.Context, b Batch, cause string) (Result, error)
 }
 
-// Limits bound a Recorder. The zero value of a field means its default.
-type Limits struct {
+// Options bound a Recorder. The zero value of a field means its default.
+type Options struct {
 	Ledger   time.Duration // time-out of a call of the ledger; default 30s
 	Wait     time.Duration // the longest rest of a campaign that failed, plus or minus half of it; default 2s
 	Failures int           // failures in a row that open the breaker; default 5
@@ -41,8 +41,8 @@ type Limits struct {
 	// OnAlarm, if not nil, gets what an operator should know: campaigns that cannot be drained, and coupons that were recorded from the gate's
 	// holders. The same alarm comes about once a minute.
 	OnAlarm func(firstcome.CampaignID, error)
-	// OnRecord, if not nil, is called after each call of the ledger.
-	OnRecord func(Recording)
+	// OnCall, if not nil, is called after each call of the ledger.
+	OnCall func(LedgerCall)
 	// OnRecorded, if not nil, gets the coupons of a batch that are all in the ledger now: see Waiter.Recorded. It is not called for a batch of which
 	// only some are.
 	OnRecorded func(firstcome.CampaignID, []firstcome.Coupon)
@@ -64,8 +64,8 @@ type Recorder struct {
 	keeper  Keeper
 	again   *retries
 	alarms  Alarms
-	limits  Limits
-	breaker *gobreaker.CircuitBreaker[Drained]
+	options Options
+	breaker *gobreaker.CircuitBreaker[Result]
 	rows    *rate.Limiter // nil if there is no limit
 	stats   struct{ coupons, batches, retries, letters, late atomic.Int64 }
 
@@ -74,12 +74,12 @@ type Recorder struct {
 	campaigns map[firstcome.CampaignID]*campaignState
 }
 
-// A Recording is one call of the ledger by a Recorder.
-type Recording struct {
+// A LedgerCall is one call of the ledger by a Recorder.
+type LedgerCall struct {
 	Campaign firstcome.CampaignID
 	Coupons  int
 	Letters  int       // dead letters
-	Late     int64     // coupons whose numbers were already lost: see Drained.Lost
+	Late     int64     // coupons whose numbers were already lost: see Result.Lost
 	Oldest   time.Time // when the first of the coupons was issued, by the gate's clock
 	Took     time.Duration
 	Err      error // nil, ErrRefused, or why the call will be repeated
@@ -91,12 +91,12 @@ type Stats struct {
 	Batches int64  // batches drained
 	Retries int64  // calls repeated
 	Letters int64  // dead letters
-	Late    int64  // coupons whose numbers were already lost, counted at each try: see Drained.Lost
+	Late    int64  // coupons whose numbers were already lost, counted at each try: see Result.Lost
 	Breaker string // "closed", "half-open" or "open"
 }
 
 // NewRecorder returns a Recorder of a source into a keeper.
-func NewRecorder(source Source, keeper Keeper, limits Limits) *Recorder {
+func NewRecorder(source Source, keeper Keeper, limits Options) *Recorder {
 	limits.Ledger = cmp.Or(limits.Ledger, defaultLedger)
 	limits.Wait = cmp.Or(limits.Wait, defaultWait)
 	limits.Failures = cmp.Or(limits.Failures, defaultFailures)
@@ -104,10 +104,10 @@ func NewRecorder(source Source, keeper Keeper, limits Limits) *Recorder {
 	limits.Workers = cmp.Or(limits.Workers, defaultWorkers)
 	limits.Patience = cmp.Or(limits.Patience, defaultPatience)
 	r := &Recorder{
-		source: source, keeper: keeper, again: newRetries(limits.Wait), alarms: Alarms{On: limits.OnAlarm}, limits: limits,
+		source: source, keeper: keeper, again: newRetries(limits.Wait), alarms: Alarms{On: limits.OnAlarm}, options: limits,
 		paid: map[firstcome.CampaignID]int{}, campaigns: map[firstcome.CampaignID]*campaignState{},
 	}
-	r.breaker = gobreaker.NewCircuitBreaker[Drained](gobreaker.Settings{
+	r.breaker = gobreaker.NewCircuitBreaker[Result](gobreaker.Settings{
 		Name: "ledger", MaxRequests: 1, Timeout: limits.Probe,
 		ReadyToTrip:  func(c gobreaker.Counts) bool { return int(c.ConsecutiveFailures) >= limits.Failures },
 		IsSuccessful: func(err error) bool { return err == nil || answers(err) },
@@ -133,20 +133,20 @@ func (r *Recorder) Stats() Stats {
 }
 
 // take implements Sink.
-func (r *Recorder) take(ctx context.Context, b Batch) (drained Drained, err error) {
-	garbage := Batch{Campaign: b.Campaign, Epoch: b.Epoch, Attempt: b.Attempt, Marker: b.Marker, Told: b.Told, Garbage: b.Garbage}
+func (r *Recorder) take(ctx context.Context, b Batch) (drained Result, err error) {
+	garbage := Batch{Campaign: b.Campaign, Epoch: b.Epoch, Attempt: b.Attempt, CampaignUID: b.CampaignUID, LettersKnownThrough: b.LettersKnownThrough, Garbage: b.Garbage}
 	if b.Garbage = nil; len(garbage.Garbage) > 0 {
 		if drained, err = r.bury(ctx, garbage, ""); err != nil {
-			return Drained{}, err
+			return Result{}, err
 		}
 	}
 	if len(b.Coupons) > 0 || len(garbage.Garbage) == 0 || !b.Line.Empty() {
 		if err := r.throttle(ctx, b.Campaign, len(b.Coupons)); err != nil {
-			return Drained{}, err
+			return Result{}, err
 		}
 		if drained, err = r.record(ctx, b); err != nil {
 			r.credit(b.Campaign, len(b.Coupons))
-			return Drained{}, err
+			return Result{}, err
 		}
 	}
 	r.stats.batches.Add(1)
@@ -183,23 +183,23 @@ func (r *Recorder) credit(id firstcome.CampaignID, coupons int) {
 }
 
 // record records coupons in their order. If the ledger refuses a batch, record halves it until the refused coupon is alone, and buries that one.
-func (r *Recorder) record(ctx context.Context, b Batch) (Drained, error) {
-	about := Recording{Campaign: b.Campaign, Coupons: len(b.Coupons)}
+func (r *Recorder) record(ctx context.Context, b Batch) (Result, error) {
+	about := LedgerCall{Campaign: b.Campaign, Coupons: len(b.Coupons)}
 	if len(b.Coupons) > 0 {
 		about.Oldest = b.Coupons[0].IssuedAt
 	}
-	drained, err := r.ask(ctx, about, func(ctx context.Context) (Drained, error) { return r.keeper.Record(ctx, b) })
+	drained, err := r.ask(ctx, about, func(ctx context.Context) (Result, error) { return r.keeper.Record(ctx, b) })
 	switch {
 	case err == nil:
 		point.Reach(point.Committed)
 		r.stats.coupons.Add(int64(len(b.Coupons)) - drained.Lost)
 		r.stats.late.Add(drained.Lost)
-		if r.limits.OnRecorded != nil && drained.Lost == 0 && len(drained.Letters) == 0 {
-			r.limits.OnRecorded(b.Campaign, b.Coupons)
+		if r.options.OnRecorded != nil && drained.Lost == 0 && len(drained.Letters) == 0 {
+			r.options.OnRecorded(b.Campaign, b.Coupons)
 		}
 		return drained, nil
 	case !errors.Is(err, ErrRefused) || len(b.Coupons) == 0 && b.Line.Empty():
-		return Drained{}, err
+		return Result{}, err
 	case len(b.Coupons) <= 1:
 		return r.bury(ctx, b, err.Error())
 	}
@@ -207,9 +207,9 @@ func (r *Recorder) record(ctx context.Context, b Batch) (Drained, error) {
 	first.Coupons, second.Coupons = b.Coupons[:len(b.Coupons)/2], b.Coupons[len(b.Coupons)/2:]
 	before, err := r.record(ctx, first)
 	if err != nil {
-		return Drained{}, err
+		return Result{}, err
 	}
-	second.Told = max(b.Told, before.Through) // the first half has reported the letters up to there
+	second.LettersKnownThrough = max(b.LettersKnownThrough, before.Through) // the first half has reported the letters up to there
 	drained, err = r.record(ctx, second)
 	for _, c := range before.Letters {
 		is := func(k firstcome.Coupon) bool { return k.Number == c.Number && k.User == c.User }
@@ -217,14 +217,14 @@ func (r *Recorder) record(ctx context.Context, b Batch) (Drained, error) {
 			drained.Letters = append(drained.Letters, c)
 		}
 	}
-	drained.Through, drained.Told = max(before.Through, drained.Through), b.Told
+	drained.Through, drained.LettersKnownThrough = max(before.Through, drained.Through), b.LettersKnownThrough
 	drained.Twice, drained.Lost = before.Twice || drained.Twice, before.Lost+drained.Lost
 	return drained, err
 }
 
-func (r *Recorder) bury(ctx context.Context, b Batch, cause string) (Drained, error) {
+func (r *Recorder) bury(ctx context.Context, b Batch, cause string) (Result, error) {
 	letters := len(b.Coupons) + len(b.Garbage)
-	drained, err := r.ask(ctx, Recording{Campaign: b.Campaign, Letters: letters}, func(ctx context.Context) (Drained, error) {
+	drained, err := r.ask(ctx, LedgerCall{Campaign: b.Campaign, Letters: letters}, func(ctx context.Context) (Result, error) {
 		return r.keeper.Bury(ctx, b, cause)
 	})
 	if err == nil {
@@ -236,8 +236,8 @@ func (r *Recorder) bury(ctx context.Context, b Batch, cause string) (Drained, er
 // ask calls the ledger once. While the breaker is open, a campaign that has failed waits and keeps its batch. If it gave the batch back, all
 // campaigns' entries would be read repeatedly while nothing can be recorded. A campaign that has not failed calls the ledger although the breaker is
 // open, because damaged rows of other campaigns may have opened it.
-func (r *Recorder) ask(ctx context.Context, about Recording, call func(context.Context) (Drained, error)) (Drained, error) {
-	try := func() (Drained, error) { return r.try(ctx, about, call) }
+func (r *Recorder) ask(ctx context.Context, about LedgerCall, call func(context.Context) (Result, error)) (Result, error) {
+	try := func() (Result, error) { return r.try(ctx, about, call) }
 	for waits := r.again.waits(); ; {
 		drained, err := r.breaker.Execute(try)
 		if !errors.Is(err, gobreaker.ErrOpenState) && !errors.Is(err, gobreaker.ErrTooManyRequests) {
@@ -247,20 +247,20 @@ func (r *Recorder) ask(ctx context.Context, about Recording, call func(context.C
 			return try()
 		}
 		if err := waits.Pause(ctx); err != nil {
-			return Drained{}, err
+			return Result{}, err
 		}
 	}
 }
 
 // try calls the ledger once.
-func (r *Recorder) try(ctx context.Context, about Recording, call func(context.Context) (Drained, error)) (Drained, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.limits.Ledger)
+func (r *Recorder) try(ctx context.Context, about LedgerCall, call func(context.Context) (Result, error)) (Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.options.Ledger)
 	defer cancel()
 	started := time.Now()
 	drained, err := call(ctx)
 	about.Took, about.Err, about.Late = time.Since(started), err, drained.Lost
-	if r.limits.OnRecord != nil {
-		r.limits.OnRecord(about)
+	if r.options.OnCall != nil {
+		r.options.OnCall(about)
 	}
 	if err != nil && !errors.Is(err, ErrRefused) && !errors.Is(err, firstcome.ErrGateMismatch) {
 		r.stats.retries.Add(1) // the source will return the batch again
@@ -269,4 +269,4 @@ func (r *Recorder) try(ctx context.Context, about Recording, call func(context.C
 }
 
 // NewSink returns a Sink into a keeper. It halves batches that the keeper refuses, and buries the refused coupons, as a Recorder does.
-func NewSink(k Keeper) Sink { return NewRecorder(nil, k, Limits{}).take }
+func NewSink(k Keeper) Sink { return NewRecorder(nil, k, Options{}).take }

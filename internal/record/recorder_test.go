@@ -19,7 +19,7 @@ import (
 )
 
 // recordAll runs a recorder of a journal until it has nothing left to do.
-func recordAll(t *testing.T, j *stage.Journal, p record.Keeper, limits record.Limits) *record.Recorder {
+func recordAll(t *testing.T, j *stage.Journal, p record.Keeper, limits record.Options) *record.Recorder {
 	t.Helper()
 	r := record.NewRecorder(j, p, limits)
 	runFor(t, r, time.Hour)
@@ -58,12 +58,12 @@ func TestF41ABatchThatWasRecordedButNotDoneComesAgainAndIsOne(t *testing.T) {
 				j.Add(record.Batch{Campaign: "c", Coupons: stage.Coupons("c", 4, 6)})
 				ctx, kill := context.WithCancel(t.Context())
 				hook(p, kill)
-				stage.Must(t, record.NewRecorder(j, p, record.Limits{}).Run(ctx))
+				stage.Must(t, record.NewRecorder(j, p, record.Options{}).Run(ctx))
 				if left := j.Batches("c"); left != 2 {
 					t.Errorf("%d batches are left", left)
 				}
 				p.Before, p.After = nil, nil
-				recordAll(t, j, p, record.Limits{})
+				recordAll(t, j, p, record.Options{})
 				stage.Same(t, "recorded, in order", stage.Numbers(1, 6), p.Order)
 			})
 		})
@@ -75,10 +75,10 @@ func TestTheOneCouponThatTheLedgerRefusesIsBuried(t *testing.T) {
 		j, p := &stage.Journal{}, stage.NewLedger("c", "d", "unknown")
 		j.Add(record.Batch{Campaign: "c", Coupons: stage.Coupons("c", 1, 512)})
 		p.Refuses = func(c firstcome.Coupon) bool { return c.Number == 300 }
-		var told record.Drained
-		j.Took = func(d record.Drained) error { told = d; return nil }
+		var told record.Result
+		j.Took = func(d record.Result) error { told = d; return nil }
 		var heard []int64
-		r := recordAll(t, j, p, record.Limits{OnRecorded: func(_ firstcome.CampaignID, coupons []firstcome.Coupon) {
+		r := recordAll(t, j, p, record.Options{OnRecorded: func(_ firstcome.CampaignID, coupons []firstcome.Coupon) {
 			for _, c := range coupons {
 				heard = append(heard, c.Number)
 			}
@@ -92,7 +92,7 @@ func TestTheOneCouponThatTheLedgerRefusesIsBuried(t *testing.T) {
 			t.Errorf("only %d coupons are told to be recorded", len(heard))
 		}
 		stage.Same(t, "recorded, in order", append(stage.Numbers(1, 299), stage.Numbers(301, 512)...), p.Order)
-		stage.Same(t, "told", record.Drained{Through: 512, Letters: stage.Coupons("c", 300, 300)}, told)
+		stage.Same(t, "told", record.Result{Through: 512, Letters: stage.Coupons("c", 300, 300)}, told)
 		if p.Letters()["c/300"] == "" || len(p.Letters()) != 1 {
 			t.Errorf("the dead letters are %v", p.Letters())
 		}
@@ -103,31 +103,31 @@ func TestTheOneCouponThatTheLedgerRefusesIsBuried(t *testing.T) {
 }
 
 // A keeping is a Keeper that gives each batch the same answer.
-type keeping record.Drained
+type keeping record.Result
 
-func (k keeping) Record(context.Context, record.Batch) (record.Drained, error) {
-	return record.Drained(k), nil
+func (k keeping) Record(context.Context, record.Batch) (record.Result, error) {
+	return record.Result(k), nil
 }
 
-func (k keeping) Bury(context.Context, record.Batch, string) (record.Drained, error) {
-	return record.Drained(k), nil
+func (k keeping) Bury(context.Context, record.Batch, string) (record.Result, error) {
+	return record.Result(k), nil
 }
 
 // TestOnlyABatchThatIsAllInTheLedgerIsToldToBeRecorded covers ledgers that took a batch with lost numbers, or with dead letters.
 func TestOnlyABatchThatIsAllInTheLedgerIsToldToBeRecorded(t *testing.T) {
 	for what, test := range map[string]struct {
-		says record.Drained
+		says record.Result
 		told int
 	}{
-		"all":          {record.Drained{Through: 3}, 3},
-		"a lost one":   {record.Drained{Through: 3, Lost: 1}, 0},
-		"a dead one":   {record.Drained{Through: 3, Letters: stage.Coupons("c", 2, 2)}, 0},
-		"not yet told": {record.Drained{}, 3},
+		"all":          {record.Result{Through: 3}, 3},
+		"a lost one":   {record.Result{Through: 3, Lost: 1}, 0},
+		"a dead one":   {record.Result{Through: 3, Letters: stage.Coupons("c", 2, 2)}, 0},
+		"not yet told": {record.Result{}, 3},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			j, told := &stage.Journal{}, 0
 			j.Add(record.Batch{Campaign: "c", Coupons: stage.Coupons("c", 1, 3)})
-			recordAll(t, j, keeping(test.says), record.Limits{OnRecorded: func(id firstcome.CampaignID, coupons []firstcome.Coupon) { told += len(coupons) }})
+			recordAll(t, j, keeping(test.says), record.Options{OnRecorded: func(id firstcome.CampaignID, coupons []firstcome.Coupon) { told += len(coupons) }})
 			stage.Same(t, what, test.told, told)
 		})
 	}
@@ -139,7 +139,7 @@ func TestAManyTimesRefusedBatchDoesNotOpenTheBreaker(t *testing.T) {
 		j.Add(record.Batch{Campaign: "unknown", Coupons: stage.Coupons("unknown", 1, 64)})
 		p.Refuses = func(firstcome.Coupon) bool { return true }
 		start := time.Now()
-		r := recordAll(t, j, p, record.Limits{})
+		r := recordAll(t, j, p, record.Options{})
 		stage.Same(t, "stats", record.Stats{Batches: 1, Letters: 64, Breaker: "closed"}, r.Stats())
 		if took := time.Since(start); took != time.Hour {
 			t.Errorf("it waited: %v", took)
@@ -154,8 +154,8 @@ func TestF44GarbageIsBuriedAndTheRestFlows(t *testing.T) {
 		j.Add(record.Batch{Campaign: "c", Garbage: []record.Garbage{garbage}, Coupons: stage.Coupons("c", 1, 3)})
 		j.Add(record.Batch{Campaign: "c", Garbage: []record.Garbage{garbage}})
 		var drained []int64
-		j.Took = func(s record.Drained) error { drained = append(drained, s.Through); return nil }
-		recordAll(t, j, p, record.Limits{})
+		j.Took = func(s record.Result) error { drained = append(drained, s.Through); return nil }
+		recordAll(t, j, p, record.Options{})
 		stage.Same(t, "recorded", stage.Numbers(1, 3), p.Order)
 		stage.Same(t, "dead letters", map[string]string{"journal/7-0": "unknown version"}, p.Letters())
 		stage.Same(t, "drained", []int64{3, 3}, drained)
@@ -191,7 +191,7 @@ func TestF45DuplicatedDelayedAndReorderedBatchesLeaveTheSameBooks(t *testing.T) 
 				for _, b := range append(batches, batches[0]) {
 					j.Add(b)
 				}
-				wait.Go(func() { recordAll(t, j, p, record.Limits{}) })
+				wait.Go(func() { recordAll(t, j, p, record.Options{}) })
 			}
 			wait.Wait()
 			slices.Sort(p.Order)
@@ -220,7 +220,7 @@ func (f *flood) Next(context.Context, firstcome.CampaignID) (b record.Batch, rec
 	return record.Batch{Campaign: "c", Coupons: stage.Coupons("c", first, first+f.width-1)}, f.given, nil
 }
 
-func (f *flood) Ack(context.Context, any, record.Drained) (before int64, err error) {
+func (f *flood) Ack(context.Context, any, record.Result) (before int64, err error) {
 	f.given++
 	return 0, nil
 }
@@ -233,26 +233,26 @@ type counting struct {
 	outOfOrder          bool
 }
 
-func (c *counting) Record(_ context.Context, b record.Batch) (record.Drained, error) {
+func (c *counting) Record(_ context.Context, b record.Batch) (record.Result, error) {
 	c.calls++
 	time.Sleep(20 * time.Millisecond)
 	if c.calls%10 == 0 {
-		return record.Drained{}, errors.New("too slow")
+		return record.Result{}, errors.New("too slow")
 	}
 	c.widest = max(c.widest, int64(len(b.Coupons)))
 	c.outOfOrder = c.outOfOrder || b.Coupons[0].Number != c.last+1
 	c.last = b.Coupons[len(b.Coupons)-1].Number
-	return record.Drained{Through: c.last}, nil
+	return record.Result{Through: c.last}, nil
 }
 
-func (c *counting) Bury(context.Context, record.Batch, string) (record.Drained, error) {
-	return record.Drained{}, errors.New("there is nothing to bury")
+func (c *counting) Bury(context.Context, record.Batch, string) (record.Result, error) {
+	return record.Result{}, errors.New("there is nothing to bury")
 }
 
 func TestF49ABacklogOfAMillionDrainsOneBatchAtATimeWithoutLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, c := &flood{batches: 1000, width: 1000}, &counting{}
-		r := record.NewRecorder(f, c, record.Limits{Rows: 20_000})
+		r := record.NewRecorder(f, c, record.Options{Rows: 20_000})
 		start := time.Now()
 		runFor(t, r, 49*time.Second)
 		if done := r.Stats().Coupons; done < 900_000 || done > 1_000_000 {

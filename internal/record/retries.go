@@ -60,8 +60,8 @@ func (r *retries) failed(id firstcome.CampaignID, err error) (rest time.Duration
 	return rest
 }
 
-// drained forgets a campaign's failures, because it was drained.
-func (r *retries) drained(id firstcome.CampaignID) {
+// succeeded forgets a campaign's failures, because it was drained.
+func (r *retries) succeeded(id firstcome.CampaignID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.of, id)

@@ -88,7 +88,7 @@ func TestF53WhatFailsIsTriedAgainLessAndLessOftenWhileTheOthersGoOn(t *testing.T
 				for n := range int64(10) {
 					s.Add(record.Batch{Campaign: "c", Coupons: stage.Coupons("c", n+1, n+1)})
 				}
-				r := record.NewRecorder(s, p, record.Limits{})
+				r := record.NewRecorder(s, p, record.Options{})
 				stage.Run(t, r.Run)
 				time.Sleep(trouble - time.Millisecond)
 				stage.Same(t, "recorded of the other campaign during the trouble", c.before, len(p.Coupons("c")))
@@ -127,7 +127,7 @@ func TestCampaignsAtWhichTheLedgerFailsKeepNoOtherFromIt(t *testing.T) {
 			p.Make(id)
 			s.Add(record.Batch{Campaign: id, Coupons: stage.Coupons(id, 1, 1)})
 		}
-		stage.Run(t, record.NewRecorder(s, p, record.Limits{}).Run)
+		stage.Run(t, record.NewRecorder(s, p, record.Options{}).Run)
 		for n := range int64(100) {
 			time.Sleep(time.Minute)
 			s.Add(record.Batch{Campaign: "c", Coupons: stage.Coupons("c", n+1, n+1)})

@@ -19,14 +19,14 @@ type holding struct {
 	locked  func() error // how a try of the held campaign ends
 }
 
-func (h *holding) Record(ctx context.Context, b record.Batch) (record.Drained, error) {
+func (h *holding) Record(ctx context.Context, b record.Batch) (record.Result, error) {
 	if b.Campaign != "held" {
 		return h.Ledger.Record(ctx, b)
 	}
 	if h.tries--; h.tries == 0 {
 		h.journal.Add(record.Batch{Campaign: "c", Coupons: stage.Coupons("c", 1, 100)})
 	}
-	return record.Drained{}, h.locked()
+	return record.Result{}, h.locked()
 }
 
 // newHolding returns a holding, and a journal with a batch of the campaign "held".
@@ -44,7 +44,7 @@ func TestACampaignThatIsHeldTakesNobodysTurnUnderALimitOfRows(t *testing.T) {
 			took = time.Since(start)
 			return nil
 		}
-		runFor(t, record.NewRecorder(h.journal, h, record.Limits{Rows: 100, Wait: time.Millisecond}), time.Minute)
+		runFor(t, record.NewRecorder(h.journal, h, record.Options{Rows: 100, Wait: time.Millisecond}), time.Minute)
 		stage.Same(t, "recorded", stage.Numbers(1, 100), h.Order)
 		stage.Same(t, "when", time.Second, took.Round(time.Millisecond)) // the limit lets a second's worth through at once
 	})
@@ -61,7 +61,7 @@ func TestAHeldCampaignThatIsTheProbeOfAnOpenBreakerClosesIt(t *testing.T) {
 			time.Sleep(5 * time.Second) // as long as a lock is waited for
 			return record.ErrRowLocked
 		})
-		r := record.NewRecorder(h.journal, h, record.Limits{Failures: 1})
+		r := record.NewRecorder(h.journal, h, record.Options{Failures: 1})
 		runFor(t, r, 10*time.Second)
 		stage.Same(t, "recorded", stage.Numbers(1, 100), h.Order)
 		stage.Same(t, "breaker", "closed", r.Stats().Breaker)

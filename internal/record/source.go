@@ -21,7 +21,7 @@ type Source interface {
 	Next(ctx context.Context, id firstcome.CampaignID) (b Batch, receipt any, err error)
 	// Ack acknowledges the batch of a receipt, and reports the ledger's answer to the gate. It returns the number up to which the gate knew the
 	// campaign to be drained before, or 0 if the gate got no report. After a MissedLettersError the batch may be acknowledged again.
-	Ack(ctx context.Context, receipt any, drained Drained) (before int64, err error)
+	Ack(ctx context.Context, receipt any, drained Result) (before int64, err error)
 	// Lag returns how far the ledger lags behind the gate, for each active campaign whose ledger does. ErrUnaged may come with lags.
 	Lag(ctx context.Context, active []gate.Revision) ([]Lag, error)
 }
@@ -32,7 +32,7 @@ type Holes interface {
 	// may be those of an earlier state, and that a rebuild must decide which coupons count.
 	Missing(ctx context.Context, id firstcome.CampaignID) (Batch, error)
 	// Settle reports the ledger's answer about them to the gate: see Source.Ack.
-	Settle(ctx context.Context, id firstcome.CampaignID, marker string, drained Drained, entries ...string) (before int64, err error)
+	Settle(ctx context.Context, id firstcome.CampaignID, uid string, drained Result, entries ...string) (before int64, err error)
 }
 
 // A HoleError is why numbers of a campaign are permanently missing from a Source.
@@ -46,7 +46,7 @@ var ErrSource = errors.New("the journal does not answer")
 // A Sink returns nil only when all of a batch is durable in the ledger, as coupons or as dead letters. Taking a batch twice has the effect of taking
 // it once. After an error the source returns the batch again. firstcome.ErrGateMismatch means that another node must take the batch, and ErrRowLocked
 // and ErrRebuilding that no node can now.
-type Sink func(ctx context.Context, b Batch) (Drained, error)
+type Sink func(ctx context.Context, b Batch) (Result, error)
 
 // A Lag is how far the ledger lags behind the gate, for one campaign.
 type Lag struct {
@@ -68,15 +68,15 @@ type Undrained struct {
 
 // A Batch is the coupons that a source returns at once. All are of one campaign and one epoch.
 type Batch struct {
-	Campaign firstcome.CampaignID
-	Epoch    int64              // the epoch in which the gate issued the coupons
-	Attempt  int64              // the attempt at a rebuild that returns the batch; 0 if none does
-	Marker   string             // the UID of the coupons' campaign: see firstcome.Change; empty if unknown
-	Coupons  []firstcome.Coupon // in number order; Recorded is false
-	// Told is a number: the recorder knows that the gate has heard of every dead letter up to it.
-	Told    int64
-	Line    gate.LineReport
-	Garbage []Garbage
+	Campaign    firstcome.CampaignID
+	Epoch       int64              // the epoch in which the gate issued the coupons
+	Attempt     int64              // the attempt at a rebuild that returns the batch; 0 if none does
+	CampaignUID string             // the UID of the coupons' campaign: see firstcome.Change; empty if unknown
+	Coupons     []firstcome.Coupon // in number order; Recorded is false
+	// LettersKnownThrough is a number: the recorder knows that the gate has heard of every dead letter up to it.
+	LettersKnownThrough int64
+	Line                gate.LineReport
+	Garbage             []Garbage
 }
 
 // Garbage is an entry of a source that cannot be read.
@@ -86,16 +86,16 @@ type Garbage struct {
 	Cause   string
 }
 
-// Drained is the ledger's answer to a batch: how far the campaign's numbers have left the journal, and what happened to the batch.
-type Drained struct {
+// Result is the ledger's answer to a batch: how far the campaign's numbers have left the journal, and what happened to the batch.
+type Result struct {
 	// Through is the highest number such that every number up to it is a coupon in the ledger, a dead letter or lost. It is lower if there are more
 	// dead letters below it than one answer holds.
 	Through int64
 	// Letters has two kinds of dead letters: those coupons of the batch that are dead letters and not in the ledger, and every dead letter of the
-	// campaign with a number above Told and up to Through. Only number and user are set in the second kind.
+	// campaign with a number above LettersKnownThrough and up to Through. Only number and user are set in the second kind.
 	Letters []firstcome.Coupon
-	// Told is the number up to which the gate knew all dead letters when it made the batch. It is copied from the batch.
-	Told int64
+	// LettersKnownThrough is the number up to which the gate knew all dead letters when it made the batch. It is copied from the batch.
+	LettersKnownThrough int64
 	// Twice means that the ledger has a different coupon under a number of Letters: the gate issued the number twice.
 	Twice bool
 	// Lost is how many coupons of the batch are of an earlier epoch and have numbers that a rebuild declared lost. The ledger does not have them and
@@ -104,9 +104,9 @@ type Drained struct {
 	Grant
 }
 
-// A MissedLettersError means that the gate refused a Drained, because the gate would miss dead letters. It has heard of all dead letters up to the
-// error's Through, but the Letters of the Drained begin above a higher number, its Told. The gate would never hear of those between Through and Told.
-// So the ledger must be asked again, by a batch whose Told is the error's Through.
+// A MissedLettersError means that the gate refused a Result, because the gate would miss dead letters. It has heard of all dead letters up to the
+// error's Through, but the Letters of the Result begin above a higher number, its LettersKnownThrough. The gate would never hear of those between Through and LettersKnownThrough.
+// So the ledger must be asked again, by a batch whose LettersKnownThrough is the error's Through.
 type MissedLettersError struct{ Through int64 }
 
 func (e *MissedLettersError) Error() string {

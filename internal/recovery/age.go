@@ -16,7 +16,7 @@ import (
 const newestTime = 3 * time.Second
 
 // ahead returns in which value a gate is ahead of the ledger's revision, or "" if in none.
-func ahead(r gate.Revision, s Stopped) string {
+func ahead(r gate.Revision, s GateState) string {
 	switch {
 	case s.Epoch > r.Epoch:
 		return fmt.Sprintf("it is in epoch %d, the ledger in %d", s.Epoch, r.Epoch)
@@ -30,7 +30,7 @@ func ahead(r gate.Revision, s Stopped) string {
 
 // outlived returns a gate.StaleEpochError if a gate's epoch has ended by a revision that was read before the gate. A frozen gate is being rebuilt,
 // and its epoch rightly ends in the ledger first.
-func outlived(a gate.Revision, s Stopped) error {
+func outlived(a gate.Revision, s GateState) error {
 	if s.Frozen || s.Epoch >= a.Epoch {
 		return nil
 	}
@@ -40,9 +40,9 @@ func outlived(a gate.Revision, s Stopped) error {
 // ErrAhead means that a gate is ahead of a revision of the ledger. The ledger may have advanced since the revision was read.
 var ErrAhead = errors.New("the gate is ahead of the ledger's revision")
 
-// standsAhead returns the standing of a gate that is ahead of a revision. If only the revision was out of date, the gate is asked again with the
+// inspectAhead returns the standing of a gate that is ahead of a revision. If only the revision was out of date, the gate is asked again with the
 // current one. ErrAhead then means that the campaign has advanced again.
-func (r *Machine) standsAhead(ctx context.Context, a gate.Revision) error {
+func (r *Machine) inspectAhead(ctx context.Context, a gate.Revision) error {
 	if err := r.compare(ctx, a); err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (r *Machine) standsAhead(ctx context.Context, a gate.Revision) error {
 	if err != nil || !known {
 		return errors.Join(err, ErrAhead)
 	}
-	return r.gate.Standing(ctx, now)
+	return r.gate.Inspect(ctx, now)
 }
 
 // compare returns a gate.LedgerRolledBackError, a gate.StaleEpochError, nil if gate and ledger are of one age, or why that is unknown. If the gate
@@ -59,7 +59,7 @@ func (r *Machine) compare(ctx context.Context, a gate.Revision) error {
 	if a.Reconciling {
 		return &gate.LedgerRolledBackError{Campaign: a.Campaign}
 	}
-	s, err := r.gate.Stopped(ctx, a)
+	s, err := r.gate.GateState(ctx, a)
 	switch {
 	case err != nil:
 		return err
@@ -70,7 +70,7 @@ func (r *Machine) compare(ctx context.Context, a gate.Revision) error {
 }
 
 // confirm compares again, with a revision that is read after the gate.
-func (r *Machine) confirm(ctx context.Context, id firstcome.CampaignID, s Stopped) error {
+func (r *Machine) confirm(ctx context.Context, id firstcome.CampaignID, s GateState) error {
 	now, known, err := r.revision(ctx, id)
 	if err != nil || !known {
 		return err
@@ -117,7 +117,7 @@ func (r *Machine) LookBack(ctx context.Context) {
 // Guard returns a Keeper that writes nothing into a rolled-back ledger. Such a ledger refuses coupons of an epoch, of terms or of a quantity that it
 // has forgotten, and these must not become dead letters. So the gate is asked before a coupon becomes a dead letter, which is seldom.
 //
-// The ledger still gets coupons of a gate in a stale epoch, and notes their users: see Drained.Lost. The first such batch suggests that the gate's
+// The ledger still gets coupons of a gate in a stale epoch, and notes their users: see Result.Lost. The first such batch suggests that the gate's
 // epoch has ended, so the gate is asked at once. Batches that the ledger refuses because of a rebuild wait for its end. If the owner of that rebuild
 // has died, this node begins another.
 func (r *Machine) Guard(k record.Keeper) record.Keeper { return guarded{k, r} }
@@ -127,9 +127,9 @@ type guarded struct {
 	machine *Machine
 }
 
-func (g guarded) Record(ctx context.Context, b record.Batch) (record.Drained, error) {
+func (g guarded) Record(ctx context.Context, b record.Batch) (record.Result, error) {
 	if err := g.machine.Refusal(b.Campaign); errors.Is(err, gate.ErrLedgerRolledBack) {
-		return record.Drained{}, err
+		return record.Result{}, err
 	}
 	drained, err := g.Keeper.Record(ctx, b)
 	if errors.Is(err, record.ErrRebuilding) {
@@ -141,10 +141,10 @@ func (g guarded) Record(ctx context.Context, b record.Batch) (record.Drained, er
 	return drained, err
 }
 
-func (g guarded) Bury(ctx context.Context, b record.Batch, cause string) (record.Drained, error) {
+func (g guarded) Bury(ctx context.Context, b record.Batch, cause string) (record.Result, error) {
 	if len(b.Coupons) > 0 {
 		if err := g.machine.Newest(ctx, b.Campaign); errors.Is(err, gate.ErrLedgerRolledBack) {
-			return record.Drained{}, err
+			return record.Result{}, err
 		}
 	}
 	return g.Keeper.Bury(ctx, b, cause)

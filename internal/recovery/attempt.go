@@ -70,7 +70,7 @@ func (r *Machine) run(ctx context.Context, begun Rebuild, why error, reconciled 
 func (r *Machine) giveUp(ctx context.Context, begun Rebuild) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), heartbeatEvery)
 	defer cancel()
-	_ = r.book.GiveUpRebuild(ctx, begun)
+	_ = r.ledger.GiveUpRebuild(ctx, begun)
 }
 
 // heartbeats sends heartbeats until ctx ends, and ends the attempt once another attempt has superseded it. No heartbeat runs during the end of the
@@ -82,7 +82,7 @@ func (a *attempt) heartbeats(ctx context.Context, end func(error)) {
 		for wait.Sleep(ctx, heartbeatEvery) == nil {
 			a.turn <- struct{}{}
 			if ctx.Err() == nil {
-				if err := a.book.Heartbeat(ctx, a.Rebuild); errors.Is(err, ErrSuperseded) {
+				if err := a.ledger.Heartbeat(ctx, a.Rebuild); errors.Is(err, ErrSuperseded) {
 					end(err)
 				}
 			}
@@ -143,7 +143,7 @@ func (a *attempt) compare(ctx context.Context) error {
 	if a.reconciled != nil {
 		return nil
 	}
-	s := Stopped{Epoch: a.frozen.Epoch, Version: a.frozen.Version, DrainedThrough: a.frozen.Drained}
+	s := GateState{Epoch: a.frozen.Epoch, Version: a.frozen.Version, DrainedThrough: a.frozen.Drained}
 	if ahead(gate.Revision{Epoch: a.Rebuild.Epoch, Version: a.Version, Drained: a.Drained}, s) == "" {
 		return nil
 	}
@@ -160,7 +160,7 @@ func (a *attempt) adopt(ctx context.Context) error {
 		return nil
 	}
 	at := a.at()
-	s, err := a.gate.Stopped(ctx, at)
+	s, err := a.gate.GateState(ctx, at)
 	if err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (a *attempt) adopt(ctx context.Context) error {
 	}
 	absent, err := a.absent(ctx, at, s)
 	if err == nil {
-		a.reconciled.Adopted, err = a.book.Adopt(ctx, a.Rebuild, s, absent, complete)
+		a.reconciled.Adopted, err = a.ledger.Adopt(ctx, a.Rebuild, s, absent, complete)
 	}
 	if err != nil {
 		return err
@@ -185,7 +185,9 @@ func (a *attempt) adopt(ctx context.Context) error {
 }
 
 // at returns the revision with which this attempt asks the gate.
-func (a *attempt) at() gate.Revision { return gate.Revision{Campaign: a.Campaign, Marker: a.Marker} }
+func (a *attempt) at() gate.Revision {
+	return gate.Revision{Campaign: a.Campaign, CampaignUID: a.CampaignUID}
+}
 
 // bringBack records every holder's coupon that an older ledger lacks, in number order. It keeps these coupons in memory, at some 200 bytes each.
 //
@@ -201,7 +203,7 @@ func (a *attempt) bringBack(ctx context.Context) error {
 	}
 	for some := range slices.Chunk(lacking, giveAtOnce) {
 		drained, err := a.sink(ctx, record.Batch{
-			Campaign: a.Campaign, Epoch: a.reconciled.Adopted.Epoch, Attempt: a.Attempt, Marker: a.Marker, Coupons: some,
+			Campaign: a.Campaign, Epoch: a.reconciled.Adopted.Epoch, Attempt: a.Attempt, CampaignUID: a.CampaignUID, Coupons: some,
 		})
 		if err != nil {
 			return fmt.Errorf("bring back %d coupons: %w", len(some), err)
@@ -209,10 +211,10 @@ func (a *attempt) bringBack(ctx context.Context) error {
 		a.reconciled.Letters += int64(len(drained.Letters))
 		a.reconciled.Recovered += int64(len(some) - len(drained.Letters))
 	}
-	a.to = func(ctx context.Context, b record.Batch) (record.Drained, error) {
+	a.to = func(ctx context.Context, b record.Batch) (record.Result, error) {
 		held, err := a.gate.HoldsEach(ctx, a.at(), b.Coupons)
 		if err != nil {
-			return record.Drained{}, err
+			return record.Result{}, err
 		}
 		all := b.Coupons
 		b.Coupons = nil
@@ -246,7 +248,7 @@ func (a *attempt) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.loaded.Mark, err = a.book.Refills(ctx, a.Campaign, func(c firstcome.Coupon) error {
+	a.loaded.Mark, err = a.ledger.Refills(ctx, a.Campaign, func(c firstcome.Coupon) error {
 		if a.folded != nil {
 			a.folded.Coupon(c)
 		}
@@ -278,7 +280,7 @@ func (a *attempt) wait(ctx context.Context) error {
 func (a *attempt) end(ctx context.Context) (err error) {
 	a.turn <- struct{}{}
 	defer func() { <-a.turn }()
-	a.fill, err = a.book.FinishRebuild(ctx, a.Rebuild, a.loaded, a.frozen)
+	a.fill, err = a.ledger.FinishRebuild(ctx, a.Rebuild, a.loaded, a.frozen)
 	if errors.Is(err, ErrMoved) {
 		if a.moved++; a.moved == reloads {
 			return fmt.Errorf("%w, %d times: rebuild when fewer coupons are voided", ErrMoved, reloads)
@@ -301,7 +303,7 @@ func (a *attempt) end(ctx context.Context) (err error) {
 
 // put replaces the frozen keys with the new ones, in one script.
 func (a *attempt) put(ctx context.Context) error {
-	if err := a.gate.Switch(ctx, a.Rebuild, a.frozen, a.loaded, a.fill); err != nil {
+	if err := a.gate.Replace(ctx, a.Rebuild, a.frozen, a.loaded, a.fill); err != nil {
 		return err
 	}
 	point.Reach(point.Switched)

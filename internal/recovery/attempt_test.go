@@ -53,7 +53,7 @@ func (g *slowSwitch) Loading(context.Context, recovery.Rebuild) (func(firstcome.
 	return nil, func() error { return nil }, nil
 }
 
-func (g *slowSwitch) Switch(ctx context.Context, _ recovery.Rebuild, _ recovery.Frozen, _ recovery.Loaded, _ recovery.Refill) error {
+func (g *slowSwitch) Replace(ctx context.Context, _ recovery.Rebuild, _ recovery.Frozen, _ recovery.Loaded, _ recovery.Refill) error {
 	return lasts(ctx)
 }
 

@@ -40,17 +40,17 @@ type stand struct {
 	at           time.Time
 }
 
-// Fold folds the records of a campaign's log, by offset, into who is in line. marker is the campaign's UID: records with another one belong to
+// Fold folds the records of a campaign's log, by offset, into who is in line. campaignUID is the campaign's UID: records with another one belong to
 // another campaign with the same id, and do not count.
 //
 // The records of an epoch count from the offset at which it begins to that of the next epoch. An epoch that the ledger has forgotten begins with its
 // first record. After a record of a later epoch, records of an earlier epoch do not count: their node had stalled, and told no user these places.
-func Fold(marker string, history LineHistory, records iter.Seq2[int64, line.Record]) *Folded {
+func Fold(uid string, history LineHistory, records iter.Seq2[int64, line.Record]) *Folded {
 	f := &Folded{epochs: map[int64]*foldedEpoch{}, coupons: map[firstcome.UserID][]firstcome.Coupon{}}
 	begins := slices.SortedFunc(maps.Keys(history.Epochs), func(a, b int64) int { return cmp.Compare(history.Epochs[a], history.Epochs[b]) })
 	now := int64(0) // the epoch at the offset
 	for offset, r := range records {
-		if r.Marker != marker {
+		if r.CampaignUID != uid {
 			continue
 		}
 		f.Epoch, f.Generation = max(f.Epoch, r.Epoch), max(f.Generation, r.Generation, r.Began)

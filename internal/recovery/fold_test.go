@@ -26,7 +26,7 @@ func scribbled(t *testing.T, log ...string) iter.Seq2[int64, line.Record] {
 			if _, err := fmt.Sscanf(words[0]+" "+words[2], "%d/%d.%d @%d", &r.Epoch, &r.Generation, &r.Number, &second); err != nil {
 				t.Fatalf("%q: %v", text, err)
 			}
-			r.User, r.Marker, r.At, r.Began = firstcome.UserID(words[1]), "ours", at(second), r.Generation
+			r.User, r.CampaignUID, r.At, r.Began = firstcome.UserID(words[1]), "ours", at(second), r.Generation
 			for n, word := range words {
 				switch word {
 				case "left":
@@ -34,7 +34,7 @@ func scribbled(t *testing.T, log ...string) iter.Seq2[int64, line.Record] {
 				case "began":
 					_, _ = fmt.Sscan(words[n+1], &r.Began)
 				case "foreign":
-					r.Marker = "another's"
+					r.CampaignUID = "another's"
 				}
 			}
 			if !yield(int64(offset), r) {

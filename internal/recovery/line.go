@@ -14,7 +14,7 @@ import (
 // operator who orders a rebuild without the log.
 func (r *Machine) begin(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64, withoutLog bool) (begun Rebuild, err error) {
 	if !withoutLog {
-		history, err := r.book.LineHistory(ctx, id)
+		history, err := r.ledger.LineHistory(ctx, id)
 		if err == nil && history.Log != nil {
 			_, err = r.endOf(ctx, id, history)
 		}
@@ -22,7 +22,7 @@ func (r *Machine) begin(ctx context.Context, actor string, id firstcome.Campaign
 			return begun, err
 		}
 	}
-	begun, err = r.book.BeginRebuild(ctx, actor, id, epoch)
+	begun, err = r.ledger.BeginRebuild(ctx, actor, id, epoch)
 	begun.WithoutLog = withoutLog
 	return begun, err
 }
@@ -41,7 +41,7 @@ func (r *Machine) endOf(ctx context.Context, id firstcome.CampaignID, history Li
 	for epoch, begin := range history.Epochs {
 		if begin > end {
 			return 0, fmt.Errorf("%w: it ends at offset %d, and epoch %d begins at %d: firstcome gate rebuild %s --without-line-log takes the line from the gate's remaining keys",
-				firstcome.ErrLineLogLost, end, epoch, begin, id)
+				firstcome.ErrLineLogGone, end, epoch, begin, id)
 		}
 	}
 	return end, nil
@@ -50,7 +50,7 @@ func (r *Machine) endOf(ctx context.Context, id firstcome.CampaignID, history Li
 // read reads the log of the line to its end. The log then has every place of the frozen gate that a user was told. It reads the line's history again,
 // because a reconcile may just have taught the ledger that there is a log.
 func (a *attempt) read(ctx context.Context) error {
-	history, err := a.book.LineHistory(ctx, a.Campaign)
+	history, err := a.ledger.LineHistory(ctx, a.Campaign)
 	if err != nil || (history.Log == nil) == (a.logged == nil) && a.moved > 0 {
 		return err // a reload reads the log again only if the line got one since
 	}
@@ -62,7 +62,7 @@ func (a *attempt) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.folded, err = foldAll(a.Marker, history, func(each func(int64, line.Record) error) error {
+	a.folded, err = foldAll(a.CampaignUID, history, func(each func(int64, line.Record) error) error {
 		return a.Log.Read(ctx, a.Campaign, *history.Log, end, each)
 	})
 	if err != nil {
@@ -78,9 +78,9 @@ func (a *attempt) read(ctx context.Context) error {
 }
 
 // foldAll folds the records that read passes to its callback.
-func foldAll(marker string, history LineHistory, read func(each func(int64, line.Record) error) error) (*Folded, error) {
+func foldAll(uid string, history LineHistory, read func(each func(int64, line.Record) error) error) (*Folded, error) {
 	var failed error
-	folded := Fold(marker, history, func(yield func(int64, line.Record) bool) {
+	folded := Fold(uid, history, func(yield func(int64, line.Record) bool) {
 		failed = read(func(offset int64, r line.Record) error {
 			yield(offset, r)
 			return nil
@@ -112,7 +112,7 @@ func (a *attempt) carry(ctx context.Context) (err error) {
 func (a *attempt) seat(ctx context.Context) error {
 	people, last, passed := a.folded.People(a.loaded.Ended)
 	generation := max(a.frozen.Line.Generation, a.loaded.Mark.Generation, a.folded.Generation) + 1
-	a.loaded.Carried = Carried{Generation: generation, Last: last, People: int64(len(people)), Passed: passed}
+	a.loaded.Carried = Carried{Generation: generation, Last: last, People: int64(len(people)), LeftWithCoupon: passed}
 	if len(people) > 0 {
 		a.loaded.First = people[0].Ticket
 	}
@@ -133,7 +133,7 @@ func (a *attempt) logAnew(ctx context.Context) error {
 	log, err := a.Log.Place(ctx, a.Campaign)
 	if err == nil {
 		_, before := a.Log.End(ctx, a.Campaign, *a.logged)
-		if err = a.append(ctx, log); errors.Is(err, firstcome.ErrLineLogAway) && errors.Is(before, firstcome.ErrLineLogLost) {
+		if err = a.append(ctx, log); errors.Is(err, firstcome.ErrLineLogAway) && errors.Is(before, firstcome.ErrLineLogGone) {
 			err = nil
 		}
 	}
@@ -164,7 +164,7 @@ func (a *attempt) append(ctx context.Context, log firstcome.LineLog) error {
 	}
 	err := a.gate.Carried(ctx, a.Rebuild, func(one Waiting) error {
 		some = append(some, line.Record{
-			Logged: firstcome.Logged{LineLog: log, Marker: a.Marker, Epoch: epoch, Began: generation, At: a.frozen.DecidedAt},
+			Logged: firstcome.Logged{LineLog: log, CampaignUID: a.CampaignUID, Epoch: epoch, Began: generation, At: a.frozen.DecidedAt},
 			Ticket: firstcome.Ticket{Generation: generation, Number: one.Ticket}, User: one.User,
 		})
 		if len(some) < giveAtOnce {

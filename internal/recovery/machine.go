@@ -52,11 +52,11 @@ type Attempts interface {
 
 // Contents are the ledger's data about campaigns.
 type Contents interface {
-	Standard(ctx context.Context, id firstcome.CampaignID, version int64) (Standard, error)
+	LedgerState(ctx context.Context, id firstcome.CampaignID, version int64) (LedgerState, error)
 	Numbered(ctx context.Context, campaign string, above int64, each func(number int64)) error
 	Refills(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) (Mark, error)
 	// Adopt copies the state of a frozen gate into the ledger. It may be repeated.
-	Adopt(ctx context.Context, r Rebuild, gate Stopped, absent []firstcome.Coupon, complete bool) (Adopted, error)
+	Adopt(ctx context.Context, r Rebuild, gate GateState, absent []firstcome.Coupon, complete bool) (Adopted, error)
 	// LineHistory returns where the log of a campaign's line is, and where its epochs begin there.
 	LineHistory(ctx context.Context, id firstcome.CampaignID) (LineHistory, error)
 }
@@ -66,9 +66,9 @@ type LineLogs interface {
 	line.Log
 	// Place returns where the log of a campaign's line will be, if it has none yet or needs a new one. The log counts from the topic's current end.
 	Place(ctx context.Context, id firstcome.CampaignID) (firstcome.LineLog, error)
-	// End returns the offset after the last record. firstcome.ErrLineLogLost means that the topic is not the one of this log.
+	// End returns the offset after the last record. firstcome.ErrLineLogGone means that the topic is not the one of this log.
 	End(ctx context.Context, id firstcome.CampaignID, log firstcome.LineLog) (int64, error)
-	// Read calls each with the records of a campaign, in order, from the log's first offset to before end. firstcome.ErrLineLogLost means that the
+	// Read calls each with the records of a campaign, in order, from the log's first offset to before end. firstcome.ErrLineLogGone means that the
 	// topic is not the one of this log, or lacks some of the records.
 	Read(ctx context.Context, id firstcome.CampaignID, log firstcome.LineLog, end int64, each func(offset int64, r line.Record) error) error
 }
@@ -95,13 +95,13 @@ type Servers interface {
 
 // Looks checks whether a gate has lost data.
 type Looks interface {
-	// Standing returns nil if the gate decides claims of a campaign. ErrUnverified and ErrLost mean that the campaign must be verified or rebuilt.
+	// Inspect returns nil if the gate decides claims of a campaign. ErrUnverified and ErrGone mean that the campaign must be verified or rebuilt.
 	// ErrAhead means that the gate's epoch, version or drained number is above the revision's. A StaleEpochError means that the gate is not frozen
 	// and its epoch is below the revision's.
-	Standing(ctx context.Context, r gate.Revision) error
-	Stopped(ctx context.Context, r gate.Revision) (Stopped, error)
+	Inspect(ctx context.Context, r gate.Revision) error
+	GateState(ctx context.Context, r gate.Revision) (GateState, error)
 	Unrecorded(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error
-	Verified(ctx context.Context, r gate.Revision, s Stopped) error
+	Verified(ctx context.Context, r gate.Revision, s GateState) error
 }
 
 // Holders are the users who hold a coupon in force at a gate.
@@ -122,11 +122,11 @@ type Steps interface {
 	// answers.
 	Empty(ctx context.Context, r Rebuild, to record.Sink) error
 	// Loading creates the new keys, beside those in use. put adds a coupon: its holder or, if it is voided, its ticket. end, called last, writes what put has
-	// gathered. The new keys are not used before Switch.
+	// gathered. The new keys are not used before Replace.
 	Loading(ctx context.Context, r Rebuild) (put func(firstcome.Coupon) error, end func() error, err error)
-	// Switch replaces the campaign's keys by the new keys, in one step, and the gate decides again. It does nothing and returns an error if another
+	// Replace replaces the campaign's keys by the new keys, in one step, and the gate decides again. It does nothing and returns an error if another
 	// attempt owns the campaign, or if the new keys lack holders.
-	Switch(ctx context.Context, r Rebuild, f Frozen, loaded Loaded, fill Refill) error
+	Replace(ctx context.Context, r Rebuild, f Frozen, loaded Loaded, fill Refill) error
 }
 
 // Seats fills the line of the new keys.
@@ -149,11 +149,11 @@ type Machine struct {
 	Log LineLogs
 
 	records Records
-	book    Ledger
+	ledger  Ledger
 	gate    Gate
 	sink    record.Sink // finds the coupons that the ledger refuses, and makes them dead letters
 	events  Events
-	sight   sight
+	reached reachedRuns
 	*Watch
 	stats struct{ verified, begun, finished, failed, lost atomic.Int64 }
 }
@@ -190,19 +190,19 @@ const (
 	leasesEnd = 250 * time.Millisecond
 	// sideBySide is how many campaigns a node rebuilds at once.
 	sideBySide = 4
-	// runsEvery is how often a node checks whether the gate's server is another run. wholeLook is how often it checks each campaign.
-	runsEvery = time.Second
-	wholeLook = time.Minute
+	// runsEvery is how often a node checks whether the gate's server is another run. inspectEvery is how often it checks each campaign.
+	runsEvery    = time.Second
+	inspectEvery = time.Minute
 	// reportEvery is how often a node reports the run that it reaches. All nodes reach one server if none has reported another run for agreeTime: in
 	// that time each node reports three times.
 	reportEvery = 3 * time.Second
 	agreeTime   = 10 * time.Second
 	// heartbeatEvery is how often a rebuild sends a heartbeat.
 	heartbeatEvery = 2 * time.Second
-	// switchTime is how long a rebuild that has ended the epoch in the ledger has to switch the gate, before another node rebuilds the campaign.
-	// switchAsks is how many times the other node checks the gate during that time.
-	switchTime = 500 * time.Millisecond
-	switchAsks = 20
+	// replaceTime is how long a rebuild that has ended the epoch in the ledger has to switch the gate, before another node rebuilds the campaign.
+	// replaceAsks is how many times the other node checks the gate during that time.
+	replaceTime = 500 * time.Millisecond
+	replaceAsks = 20
 	// reloads limits how many times a rebuild reloads a ledger that keeps changing.
 	reloads = 20
 )
@@ -215,7 +215,7 @@ type Events struct {
 
 // New returns a Machine of a gate and its ledger.
 func New(records Records, book Ledger, gate Gate, events Events) *Machine {
-	return &Machine{records: records, book: book, gate: gate, sink: record.NewSink(records), events: events, sight: sight{book: book}, Watch: newWatch(events.Refused)}
+	return &Machine{records: records, ledger: book, gate: gate, sink: record.NewSink(records), events: events, reached: reachedRuns{ledger: book}, Watch: newWatch(events.Refused)}
 }
 
 // Stats returns the counters.
@@ -274,14 +274,14 @@ func (r *Machine) ordered(ctx context.Context, actor string, id firstcome.Campai
 	if known {
 		runs, err := r.gate.Runs(ctx)
 		if err == nil {
-			err = r.sight.see(ctx, runs) // a verification needs to know how the server syncs, and since when this node has seen its run
+			err = r.reached.note(ctx, runs) // a verification needs to know how the server syncs, and since when this node has seen its run
 		}
 		if err == nil {
-			err = r.stands(ctx, now)
+			err = r.inspectAndVerify(ctx, now)
 		}
 		switch {
 		case err == nil:
-			return r.book.LastRebuild(ctx, id)
+			return r.ledger.LastRebuild(ctx, id)
 		case errors.Is(err, errCreating), errors.Is(err, gate.ErrLedgerRolledBack):
 			return Rebuilt{}, err
 		}
@@ -292,7 +292,7 @@ func (r *Machine) ordered(ctx context.Context, actor string, id firstcome.Campai
 	}
 	if known && r.needless(ctx, attempt, now, nil) {
 		r.giveUp(ctx, attempt)
-		return r.book.LastRebuild(ctx, id)
+		return r.ledger.LastRebuild(ctx, id)
 	}
 	return r.run(ctx, attempt, nil, nil)
 }

@@ -37,17 +37,17 @@ func (g *fragileGate) Rename(context.Context) error { return nil }
 
 func (g *fragileGate) Named(context.Context) (bool, error) { return true, nil }
 
-func (g *fragileGate) Standing(context.Context, gate.Revision) error {
+func (g *fragileGate) Inspect(context.Context, gate.Revision) error {
 	if g.restarted.Load() {
 		time.Sleep(g.takes)
 		g.lost.Add(1)
-		return gate.ErrLost
+		return gate.ErrGone
 	}
 	return nil
 }
 
-func (g *fragileGate) Stopped(context.Context, gate.Revision) (recovery.Stopped, error) {
-	return recovery.Stopped{}, gate.ErrLost
+func (g *fragileGate) GateState(context.Context, gate.Revision) (recovery.GateState, error) {
+	return recovery.GateState{}, gate.ErrGone
 }
 
 // A slowBook has campaigns. A rebuild that it begins never ends until its context does.
@@ -141,7 +141,7 @@ func TestANodeWithoutTheLogOfALineTellsSoAndBeginsNoAttempt(t *testing.T) {
 		go func() { ended <- r.Run(ctx) }()
 		select {
 		case one := <-told:
-			if one.Campaign != "c" || !errors.Is(one.Err, firstcome.ErrLineLogAway) || !errors.Is(one.Why, gate.ErrLost) {
+			if one.Campaign != "c" || !errors.Is(one.Err, firstcome.ErrLineLogAway) || !errors.Is(one.Why, gate.ErrGone) {
 				t.Errorf("it tells %+v", one)
 			}
 			stage.Same(t, "attempts", 0, len(b.begun))
@@ -231,18 +231,18 @@ type lateGate struct {
 	frozen   int64       // how many looks find it frozen
 }
 
-func (g *lateGate) Standing(context.Context, gate.Revision) error {
+func (g *lateGate) Inspect(context.Context, gate.Revision) error {
 	switch looks := g.looks.Add(1); {
 	case looks <= g.frozen:
 		return gate.ErrUnverified
 	case looks == 1 && g.frozen == 0 && !g.switched.Load():
-		return gate.ErrLost
+		return gate.ErrGone
 	}
 	return nil
 }
 
-func (g *lateGate) Stopped(context.Context, gate.Revision) (recovery.Stopped, error) {
-	return recovery.Stopped{Frozen: true}, nil
+func (g *lateGate) GateState(context.Context, gate.Revision) (recovery.GateState, error) {
+	return recovery.GateState{Frozen: true}, nil
 }
 
 func (g *lateGate) Room(context.Context, recovery.Rebuild) error { return errFull }
@@ -326,11 +326,11 @@ type shyGate struct {
 	asked atomic.Int64 // behind the restart
 }
 
-func (g *shyGate) Standing(ctx context.Context, a gate.Revision) error {
+func (g *shyGate) Inspect(ctx context.Context, a gate.Revision) error {
 	if g.restarted.Load() && g.asked.Add(1) == 1 {
 		return errors.New("connection reset by peer")
 	}
-	return g.fragileGate.Standing(ctx, a)
+	return g.fragileGate.Inspect(ctx, a)
 }
 
 // TestF01ACampaignOfWhichTheGateSaysNothingIsAskedAboutAgain breaks the gate's connection after a look has found a new run of the server and before
@@ -354,8 +354,8 @@ func TestF01ACampaignOfWhichTheGateSaysNothingIsAskedAboutAgain(t *testing.T) {
 // A fencedBook records nothing, because a rebuild is under way.
 type fencedBook struct{ slowBook }
 
-func (b *fencedBook) Record(context.Context, record.Batch) (record.Drained, error) {
-	return record.Drained{}, record.ErrRebuilding
+func (b *fencedBook) Record(context.Context, record.Batch) (record.Result, error) {
+	return record.Result{}, record.ErrRebuilding
 }
 
 // TestF18ARecorderThatMeetsARebuildHasTheCampaignLookedAt lets the owner of a rebuild die after the last look. The next look at all campaigns is due

@@ -12,14 +12,14 @@ import (
 // A Rebuild is one attempt at rebuilding a campaign's gate from the ledger. A later attempt has a higher number, and supersedes this one: each step
 // that this attempt's owner then tries is refused.
 type Rebuild struct {
-	Campaign firstcome.CampaignID
-	Marker   string // see firstcome.Change
-	Attempt  int64
-	Epoch    int64  // the epoch that the rebuild ends
-	Actor    string // for the audit log
-	Version  int64  // like Drained, by the ledger
-	Drained  int64
-	InForce  int64 // number of coupons, by the ledger
+	Campaign    firstcome.CampaignID
+	CampaignUID string // see firstcome.Change
+	Attempt     int64
+	Epoch       int64  // the epoch that the rebuild ends
+	Actor       string // for the audit log
+	Version     int64  // like Drained, by the ledger
+	Drained     int64
+	InForce     int64 // number of coupons, by the ledger
 	// WithoutLog takes the line from the gate's remaining keys although the line has a log, and appends it to the log again.
 	WithoutLog bool
 	// Left means that the attempt before neither ended nor was given up: its owner may have died at any step.
@@ -48,8 +48,8 @@ type Run struct {
 	Durable bool
 }
 
-// A Stopped is the state of a campaign at its gate, read even while the gate decides nothing, because it is unverified or frozen.
-type Stopped struct {
+// A GateState is the state of a campaign at its gate, read even while the gate decides nothing, because it is unverified or frozen.
+type GateState struct {
 	Was, Is           string // the run that decided last, and the current run
 	Frozen            bool   // for a rebuild
 	Epoch, Version    int64
@@ -99,10 +99,10 @@ type Loaded struct {
 // A Carried describes the people who were carried over from a line. They keep their ticket numbers, in a new generation. The zero value means that
 // nobody was.
 type Carried struct {
-	Generation  int64 // 0 means the next one after the frozen line's
-	First, Last int64 // tickets: of the first person carried over, and the last that was issued
-	People      int64
-	Passed      int64 // people who had left the line with a coupon, by the ledger
+	Generation     int64 // 0 means the next one after the frozen line's
+	First, Last    int64 // tickets: of the first person carried over, and the last that was issued
+	People         int64
+	LeftWithCoupon int64 // people who had left the line with a coupon, by the ledger
 }
 
 // A Refill is the state with which a rebuilt gate begins, in addition to its holders.
@@ -123,12 +123,12 @@ type Refill struct {
 
 // A NoRoomError means that a gate's server lacks memory for the second copy of a campaign's keys that a rebuild loads.
 type NoRoomError struct {
-	Missing int64 // approximate bytes
+	Bytes int64 // approximate bytes
 }
 
 func (e *NoRoomError) Error() string {
 	return fmt.Sprintf("Redis lacks about %d MB for a second copy of the campaign's keys: raise maxmemory, or free so much, and rebuild again",
-		(e.Missing+1<<20-1)>>20)
+		(e.Bytes+1<<20-1)>>20)
 }
 
 var (

@@ -67,11 +67,11 @@ func (r *Machine) Reconcile(ctx context.Context, actor string, id firstcome.Camp
 	if older := r.isOlder(ctx, a); !errors.Is(older, gate.ErrLedgerRolledBack) {
 		return r.endReconcile(ctx, actor, a)
 	}
-	before, err := r.gate.Stopped(ctx, a)
+	before, err := r.gate.GateState(ctx, a)
 	if err != nil {
 		return done, err
 	}
-	attempt, err := r.book.BeginReconcile(ctx, actor, id, before.Attempt)
+	attempt, err := r.ledger.BeginReconcile(ctx, actor, id, before.Attempt)
 	if err != nil {
 		return done, err
 	}
@@ -100,7 +100,7 @@ func (r *Machine) Estimate(ctx context.Context, id firstcome.CampaignID) (e Esti
 	if older := r.isOlder(ctx, a); !errors.Is(older, gate.ErrLedgerRolledBack) {
 		return e, cmp.Or(older, ErrNothingToReconcile)
 	}
-	s, err := r.gate.Stopped(ctx, a)
+	s, err := r.gate.GateState(ctx, a)
 	if err != nil {
 		return e, err
 	}
@@ -116,14 +116,14 @@ func (r *Machine) Estimate(ctx context.Context, id firstcome.CampaignID) (e Esti
 	if e.Voided = int64(len(absent)); !intact || e.Voided > max(0, s.Version-a.Version) {
 		e.Voided, e.Unexplained = 0, e.Voided
 	}
-	lacking, err := r.lacking(ctx, Rebuild{Campaign: id, Marker: a.Marker})
+	lacking, err := r.lacking(ctx, Rebuild{Campaign: id, CampaignUID: a.CampaignUID})
 	e.Recovered = int64(len(lacking))
 	return e, err
 }
 
 // endReconcile completes a reconcile that was interrupted after the ledger had the gate's state and before the gate was rebuilt.
 func (r *Machine) endReconcile(ctx context.Context, actor string, a gate.Revision) (done Reconciled, err error) {
-	err = r.standing(ctx, a)
+	err = r.inspect(ctx, a)
 	if !errors.Is(err, gate.ErrUnverified) {
 		return done, cmp.Or(err, ErrNothingToReconcile)
 	}
@@ -136,14 +136,14 @@ func (r *Machine) endReconcile(ctx context.Context, actor string, a gate.Revisio
 }
 
 // intact reports whether a gate has the last state that it decided, and is consistent: its server has not restarted since, or both runs were durable.
-func (r *Machine) intact(ctx context.Context, s Stopped) (bool, error) {
+func (r *Machine) intact(ctx context.Context, s GateState) (bool, error) {
 	if s.Holders != s.InForce || s.LastNumber < s.DrainedThrough {
 		return false, nil
 	}
 	if s.Was == s.Is {
 		return true, nil
 	}
-	durable, _, err := r.book.DurableRun(ctx, s.Was)
+	durable, _, err := r.ledger.DurableRun(ctx, s.Was)
 	if err != nil || !durable {
 		return false, err
 	}
@@ -153,7 +153,7 @@ func (r *Machine) intact(ctx context.Context, s Stopped) (bool, error) {
 
 // absent returns the coupons that are in force in the ledger, and that the gate issued and no longer has. If the gate is intact, changes that the
 // ledger has forgotten voided them.
-func (r *Machine) absent(ctx context.Context, at gate.Revision, s Stopped) (absent []firstcome.Coupon, err error) {
+func (r *Machine) absent(ctx context.Context, at gate.Revision, s GateState) (absent []firstcome.Coupon, err error) {
 	var some []firstcome.Coupon
 	ask := func() error {
 		held, err := r.gate.HoldsEach(ctx, at, some)
@@ -165,7 +165,7 @@ func (r *Machine) absent(ctx context.Context, at gate.Revision, s Stopped) (abse
 		some = some[:0]
 		return err
 	}
-	_, err = r.book.Refills(ctx, at.Campaign, func(c firstcome.Coupon) error {
+	_, err = r.ledger.Refills(ctx, at.Campaign, func(c firstcome.Coupon) error {
 		if !c.VoidedAt.IsZero() || c.Buried || c.Number > s.LastNumber {
 			return nil
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/firstcome/firstcome/internal/wait"
 )
 
-// A RetireBook is the part of a ledger that a Retirer needs.
-type RetireBook interface {
+// A Retirements is the part of a ledger that a Retirer needs.
+type Retirements interface {
 	// Retiring returns the campaigns that closed at least the duration closed ago, and those that were marked at least the duration marked ago and of
 	// which the gate may still have keys.
 	Retiring(ctx context.Context, closed, marked time.Duration) ([]Retiring, error)
@@ -62,7 +62,7 @@ const (
 // A claim or a change that saw the campaign active still finds it at the gate between the two steps. Each step may be repeated, so a node may die at
 // any time. Any number of Retirers may run.
 type Retirer struct {
-	book   RetireBook
+	ledger Retirements
 	gate   Forgetter
 	after  time.Duration
 	stats  struct{ retired, forgotten, failed atomic.Int64 }
@@ -78,8 +78,8 @@ type RetirerStats struct {
 
 // NewRetirer returns a Retirer of campaigns that ended at least after ago; 0 means DefaultRetireAfter. onFail, if not nil, gets the error of each
 // look that failed for a campaign.
-func NewRetirer(book RetireBook, gate Forgetter, after time.Duration, onFail func(error)) *Retirer {
-	return &Retirer{book: book, gate: gate, after: cmp.Or(after, DefaultRetireAfter), onFail: onFail}
+func NewRetirer(book Retirements, gate Forgetter, after time.Duration, onFail func(error)) *Retirer {
+	return &Retirer{ledger: book, gate: gate, after: cmp.Or(after, DefaultRetireAfter), onFail: onFail}
 }
 
 // Stats returns the counters.
@@ -107,7 +107,7 @@ func (r *Retirer) Look(ctx context.Context) error {
 // steps takes one step with each campaign, and returns the last error.
 func (r *Retirer) steps(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, retireTime)
-	all, failed := r.book.Retiring(bounded, r.after, forgetAfter)
+	all, failed := r.ledger.Retiring(bounded, r.after, forgetAfter)
 	cancel()
 	for _, c := range all {
 		if ctx.Err() != nil {
@@ -137,7 +137,7 @@ func (r *Retirer) mark(ctx context.Context, id firstcome.CampaignID) error {
 	if err != nil {
 		return err
 	}
-	retired, err := r.book.Retire(ctx, id, seen, r.after)
+	retired, err := r.ledger.Retire(ctx, id, seen, r.after)
 	if retired {
 		r.stats.retired.Add(1)
 	}
@@ -149,7 +149,7 @@ func (r *Retirer) forget(ctx context.Context, id firstcome.CampaignID) error {
 	if err := r.gate.Retire(ctx, id); err != nil {
 		return err
 	}
-	if err := r.book.Forgotten(ctx, id); err != nil {
+	if err := r.ledger.Forgotten(ctx, id); err != nil {
 		return err
 	}
 	r.stats.forgotten.Add(1)

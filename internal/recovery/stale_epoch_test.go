@@ -52,7 +52,7 @@ func (g *agingGate) Runs(context.Context) ([]recovery.Run, error) {
 
 func (g *agingGate) Named(context.Context) (bool, error) { return true, nil }
 
-func (g *agingGate) Standing(_ context.Context, r gate.Revision) error {
+func (g *agingGate) Inspect(_ context.Context, r gate.Revision) error {
 	if g.hangs != nil {
 		<-g.hangs
 	}
@@ -70,11 +70,11 @@ func (g *agingGate) Standing(_ context.Context, r gate.Revision) error {
 	return nil
 }
 
-func (g *agingGate) Stopped(context.Context, gate.Revision) (recovery.Stopped, error) {
+func (g *agingGate) GateState(context.Context, gate.Revision) (recovery.GateState, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.asked++
-	return recovery.Stopped{Was: "the only one", Is: "the only one", Epoch: g.gate, Frozen: g.frozen}, g.away
+	return recovery.GateState{Was: "the only one", Is: "the only one", Epoch: g.gate, Frozen: g.frozen}, g.away
 }
 
 func (g *agingGate) SeeRun(_ context.Context, run recovery.Run) error {
@@ -109,7 +109,7 @@ func (g *agingGate) BeginRebuild(context.Context, string, firstcome.CampaignID, 
 }
 
 // Record implements record.Keeper. Coupons of an earlier epoch are lost.
-func (g *agingGate) Record(_ context.Context, b record.Batch) (drained record.Drained, err error) {
+func (g *agingGate) Record(_ context.Context, b record.Batch) (drained record.Result, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if drained.Epoch = g.ledger; b.Epoch < g.ledger {
@@ -119,8 +119,8 @@ func (g *agingGate) Record(_ context.Context, b record.Batch) (drained record.Dr
 }
 
 // Bury implements record.Keeper.
-func (g *agingGate) Bury(context.Context, record.Batch, string) (record.Drained, error) {
-	return record.Drained{}, nil
+func (g *agingGate) Bury(context.Context, record.Batch, string) (record.Result, error) {
+	return record.Result{}, nil
 }
 
 // aging runs a Machine of an agingGate in a synctest bubble, and reports the refusals.

@@ -11,8 +11,8 @@ import (
 	"github.com/firstcome/firstcome/internal/wait"
 )
 
-// A Standard is the state that a gate must have, by the ledger.
-type Standard struct {
+// A LedgerState is the state that a gate must have, by the ledger.
+type LedgerState struct {
 	firstcome.Campaign // with the terms, the pause and the close at the requested version
 	Applied            int64
 	Epoch              int64
@@ -37,7 +37,7 @@ const witnessTime = 2 * runsEvery
 // verify makes the gate continue in the same epoch after its server restarted, if it has certainly lost nothing. Then both runs of the server are
 // durable, the gate agrees with the ledger, and no node was told a higher number. An error reports why the gate was not verified.
 func (r *Machine) verify(ctx context.Context, a gate.Revision) error {
-	s, err := r.gate.Stopped(ctx, a)
+	s, err := r.gate.GateState(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (r *Machine) verify(ctx context.Context, a gate.Revision) error {
 		return nil // another node was faster
 	}
 	for _, run := range []string{s.Was, s.Is} {
-		durable, seen, err := r.book.DurableRun(ctx, run)
+		durable, seen, err := r.ledger.DurableRun(ctx, run)
 		switch {
 		case err != nil:
 			return err
@@ -61,20 +61,20 @@ func (r *Machine) verify(ctx context.Context, a gate.Revision) error {
 			return fmt.Errorf("%w: the server did not sync before it answered, or had a replica", errDiffers)
 		}
 	}
-	want, err := r.book.Standard(ctx, a.Campaign, s.Version)
+	want, err := r.ledger.LedgerState(ctx, a.Campaign, s.Version)
 	if err == nil {
 		err = s.meets(want)
 	}
 	if err == nil {
-		err = hasJournal(ctx, r.book, r.gate, a, s)
+		err = hasJournal(ctx, r.ledger, r.gate, a, s)
 	}
 	if err == nil {
-		err = hasHolders(ctx, r.book, r.gate, a)
+		err = hasHolders(ctx, r.ledger, r.gate, a)
 	}
 	// Another node may know a number that both gate and ledger lack, if users are answered before their coupons are recorded, or a ticket: give it time
 	// to object.
 	if err == nil && (want.Answer == firstcome.Decided || s.Line) {
-		err = wait.Sleep(ctx, time.Until(r.sight.from().Add(witnessTime)))
+		err = wait.Sleep(ctx, time.Until(r.reached.from().Add(witnessTime)))
 	}
 	if err != nil {
 		return err
@@ -83,12 +83,12 @@ func (r *Machine) verify(ctx context.Context, a gate.Revision) error {
 }
 
 // forgot reports whether the gate knows less than it or the ledger told this node.
-func (s *Stopped) forgot() bool {
+func (s *GateState) forgot() bool {
 	return gate.Witness{Epoch: s.Epoch, Version: s.Version, Number: s.LastNumber, Ticket: s.Ticket}.Older(s.Witness)
 }
 
 // meets compares the gate's terms and counters with the ledger's.
-func (s *Stopped) meets(want Standard) error {
+func (s *GateState) meets(want LedgerState) error {
 	switches := s.Paused == want.Paused && s.Closed == want.Closed
 	terms := s.Quantity == want.Quantity && s.OpensAt.Equal(want.OpensAt) && s.ClosesAt.Equal(want.ClosesAt)
 	switch {
@@ -108,7 +108,7 @@ func (s *Stopped) meets(want Standard) error {
 
 // lined reports whether the gate has the pace, the waitlist and the log of the terms. A gate that never had a pace has none of the three. It does not
 // compare where the log is, because a rebuild may have changed that.
-func (s *Stopped) lined(want firstcome.Terms) bool {
+func (s *GateState) lined(want firstcome.Terms) bool {
 	if s.Line && (s.Log == nil) != (want.Log == nil) {
 		return false
 	}
@@ -119,7 +119,7 @@ func (s *Stopped) lined(want firstcome.Terms) bool {
 }
 
 // hasJournal checks that every number that the gate has issued is in the ledger or in the journal.
-func hasJournal(ctx context.Context, book Contents, gate Looks, r gate.Revision, s Stopped) error {
+func hasJournal(ctx context.Context, book Contents, gate Looks, r gate.Revision, s GateState) error {
 	missing := map[int64]bool{}
 	for n := s.DrainedThrough + 1; n <= s.LastNumber; n++ {
 		missing[n] = true

@@ -34,24 +34,24 @@ func (g *cutGate) Rename(context.Context) error { return nil }
 
 func (g *cutGate) Named(context.Context) (bool, error) { return true, nil }
 
-func (g *cutGate) Standing(context.Context, gate.Revision) error {
-	if s, _ := g.Stopped(context.Background(), gate.Revision{}); s.Frozen || s.Was != s.Is {
+func (g *cutGate) Inspect(context.Context, gate.Revision) error {
+	if s, _ := g.GateState(context.Background(), gate.Revision{}); s.Frozen || s.Was != s.Is {
 		return gate.ErrUnverified
 	}
 	return nil
 }
 
-func (g *cutGate) Stopped(context.Context, gate.Revision) (recovery.Stopped, error) {
+func (g *cutGate) GateState(context.Context, gate.Revision) (recovery.GateState, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	line := firstcome.Ticket{}
 	if g.line {
 		line = firstcome.Ticket{Generation: 1, Number: 3}
 	}
-	return recovery.Stopped{Line: g.line, Ticket: line, Was: g.was, Is: g.is, Frozen: g.frozen, Epoch: 1, Version: 1, LastNumber: 3, DrainedThrough: 3, InForce: 3, Holders: 3, Quantity: 100}, nil
+	return recovery.GateState{Line: g.line, Ticket: line, Was: g.was, Is: g.is, Frozen: g.frozen, Epoch: 1, Version: 1, LastNumber: 3, DrainedThrough: 3, InForce: 3, Holders: 3, Quantity: 100}, nil
 }
 
-func (g *cutGate) Verified(_ context.Context, _ gate.Revision, s recovery.Stopped) error {
+func (g *cutGate) Verified(_ context.Context, _ gate.Revision, s recovery.GateState) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.frozen {
@@ -78,8 +78,8 @@ type toldGate struct {
 	told gate.Witness
 }
 
-func (g *toldGate) Stopped(ctx context.Context, r gate.Revision) (recovery.Stopped, error) {
-	s, err := g.cutGate.Stopped(ctx, r)
+func (g *toldGate) GateState(ctx context.Context, r gate.Revision) (recovery.GateState, error) {
+	s, err := g.cutGate.GateState(ctx, r)
 	s.Witness = g.told
 	return s, err
 }
@@ -108,9 +108,9 @@ func (b *cutBook) DurableRun(context.Context, string) (durable, seen bool, err e
 	return true, true, nil
 }
 
-func (b *cutBook) Standard(context.Context, firstcome.CampaignID, int64) (recovery.Standard, error) {
+func (b *cutBook) LedgerState(context.Context, firstcome.CampaignID, int64) (recovery.LedgerState, error) {
 	c := firstcome.Campaign{ID: "c", Version: 1, Terms: firstcome.Terms{Quantity: 100, Answer: b.answer}}
-	return recovery.Standard{Campaign: c, Applied: 1, Epoch: 1, LastNumber: 3, DrainedThrough: 3}, nil
+	return recovery.LedgerState{Campaign: c, Applied: 1, Epoch: 1, LastNumber: 3, DrainedThrough: 3}, nil
 }
 
 func (b *cutBook) Refills(context.Context, firstcome.CampaignID, func(firstcome.Coupon) error) (recovery.Mark, error) {

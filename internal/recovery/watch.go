@@ -65,7 +65,7 @@ func (w *Watch) await(ctx context.Context) error {
 	}
 }
 
-// Troubles returns why the gate decides nothing for a campaign, as far as this node knows: gate.ErrLost, gate.ErrUnverified, record.ErrRebuilding,
+// Troubles returns why the gate decides nothing for a campaign, as far as this node knows: gate.ErrGone, gate.ErrUnverified, record.ErrRebuilding,
 // gate.ErrLedgerRolledBack or gate.ErrStaleEpoch.
 func (w *Watch) Troubles() map[firstcome.CampaignID]error {
 	w.mu.Lock()

@@ -42,8 +42,8 @@ func (g *Gate) apply(ctx context.Context, k *keys, change firstcome.Change) (*an
 
 // keysFor returns the keys of a change's campaign.
 func (g *Gate) keysFor(ctx context.Context, change firstcome.Change) (*keys, error) {
-	if change.Marker != "" {
-		return g.conn.keyring.renew(change.Campaign, change.Marker), nil
+	if change.CampaignUID != "" {
+		return g.conn.keyring.renew(change.Campaign, change.CampaignUID), nil
 	}
 	return g.conn.keysOf(ctx, change.Campaign)
 }
@@ -61,7 +61,7 @@ func (g *Gate) make(ctx context.Context, k *keys, change firstcome.Change) (*ans
 		return nil, err
 	}
 	if instance == "" || instance != g.conn.instance {
-		return nil, fmt.Errorf("%w: Redis was emptied, or is another one", gate.ErrLost)
+		return nil, fmt.Errorf("%w: Redis was emptied, or is another one", gate.ErrGone)
 	}
 	if err := g.conn.checkLayout(ctx); err != nil {
 		return nil, err

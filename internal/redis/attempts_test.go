@@ -24,7 +24,7 @@ func TestF18WhatAttemptsLoadedIsRemovedByALaterOne(t *testing.T) {
 		return end
 	}
 	freeze := func(attempt int64) (recovery.Rebuild, recovery.Frozen) {
-		r := recovery.Rebuild{Campaign: "c", Marker: "-", Attempt: attempt}
+		r := recovery.Rebuild{Campaign: "c", CampaignUID: "-", Attempt: attempt}
 		f, err := s.gate.Freeze(t.Context(), r)
 		stage.Must(t, err)
 		return r, f
@@ -41,7 +41,7 @@ func TestF18WhatAttemptsLoadedIsRemovedByALaterOne(t *testing.T) {
 	stage.Must(t, late())
 	stage.Same(t, "what two owners loaded", 2, left())
 	fill := recovery.Refill{Epoch: 2, LastNumber: 5}
-	stage.Must(t, s.gate.Switch(t.Context(), second, frozen, recovery.Loaded{Least: 1, Most: 1}, fill))
+	stage.Must(t, s.gate.Replace(t.Context(), second, frozen, recovery.Loaded{Least: 1, Most: 1}, fill))
 	stage.Same(t, "what is left of the first one's", 1, left())
 	freeze(2<<24 + 5)
 	stage.Same(t, "what is left behind the next freeze", 0, left())
@@ -52,7 +52,7 @@ func TestF18WhatAttemptsLoadedIsRemovedByALaterOne(t *testing.T) {
 func TestF18NothingIsSwitchedAtAServerThatIsAnotherOne(t *testing.T) {
 	server := services.Redis.Server(t, "--appendfsync", "always")
 	s := newShop(t, server.URL(), 5)
-	r := recovery.Rebuild{Campaign: "c", Marker: "-", Attempt: 1}
+	r := recovery.Rebuild{Campaign: "c", CampaignUID: "-", Attempt: 1}
 	f, err := s.gate.Freeze(t.Context(), r)
 	stage.Must(t, err)
 	stage.Must(t, server.Restart(t.Context()))
@@ -60,7 +60,7 @@ func TestF18NothingIsSwitchedAtAServerThatIsAnotherOne(t *testing.T) {
 		_, err := s.gate.Runs(t.Context())
 		return err == nil
 	})
-	if err := s.gate.Switch(t.Context(), r, f, recovery.Loaded{}, recovery.Refill{Epoch: 2}); !errors.Is(err, recovery.ErrMoved) {
+	if err := s.gate.Replace(t.Context(), r, f, recovery.Loaded{}, recovery.Refill{Epoch: 2}); !errors.Is(err, recovery.ErrMoved) {
 		t.Errorf("the switch ends with %v, want %v", err, recovery.ErrMoved)
 	}
 }
@@ -69,14 +69,14 @@ func TestF18NothingIsSwitchedAtAServerThatIsAnotherOne(t *testing.T) {
 // could be used again.
 func TestF54ACampaignThatCannotBeNotedAsCreatedIsNotSwitched(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), 5)
-	r := recovery.Rebuild{Campaign: "c", Marker: "-", Attempt: 1}
+	r := recovery.Rebuild{Campaign: "c", CampaignUID: "-", Attempt: 1}
 	f, err := s.gate.Freeze(t.Context(), r)
 	stage.Must(t, err)
 	s.do("SET", "firstcome:created:-", "no hash")
-	if err := s.gate.Switch(t.Context(), r, f, recovery.Loaded{}, recovery.Refill{Epoch: 2}); err == nil {
+	if err := s.gate.Replace(t.Context(), r, f, recovery.Loaded{}, recovery.Refill{Epoch: 2}); err == nil {
 		t.Error("it is switched")
 	}
-	stopped, err := s.gate.Stopped(t.Context(), gate.Revision{Campaign: "c", Marker: "-"})
+	stopped, err := s.gate.GateState(t.Context(), gate.Revision{Campaign: "c", CampaignUID: "-"})
 	stage.Must(t, err)
 	stage.Same(t, "whether it is frozen", true, stopped.Frozen)
 }

@@ -24,7 +24,7 @@ func newCeiled(t *testing.T, ceiling int64, terms firstcome.Terms) *shop {
 // grants brings the gate a grant of the ledger, as a recorder without new coupons does.
 func (s *shop) grants(epoch, ceiling int64) {
 	s.t.Helper()
-	drained := record.Drained{Grant: record.Grant{Epoch: epoch, Ceiling: ceiling}}
+	drained := record.Result{Grant: record.Grant{Epoch: epoch, Ceiling: ceiling}}
 	stage.Must(s.t, stage.Err(s.gate.Settle(s.t.Context(), "c", "", drained)))
 }
 

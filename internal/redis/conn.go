@@ -210,15 +210,15 @@ func (c *conn) subscribe(ctx context.Context, channel string, ready func(), each
 	return classify(err)
 }
 
-// standing returns nil if the gate decides claims of a campaign. gate.ErrUnverified and gate.ErrLost mean that it needs a rebuild,
+// inspect returns nil if the gate decides claims of a campaign. gate.ErrUnverified and gate.ErrGone mean that it needs a rebuild,
 // recovery.ErrAhead that it knows more than the revision has, a gate.StaleEpochError that its epoch has ended.
-func (c *conn) standing(ctx context.Context, r gate.Revision) error {
+func (c *conn) inspect(ctx context.Context, r gate.Revision) error {
 	k := c.keysIn(r)
-	return wrap(c.stands(ctx, k, &r), "look whether the gate of %s stands", r.Campaign)
+	return wrap(c.inspectKeys(ctx, k, &r), "look whether the gate of %s stands", r.Campaign)
 }
 
-// stands returns what standing does. If ledger is nil, it compares the gate's keys only with each other, and with what the gate told this node.
-func (c *conn) stands(ctx context.Context, k *keys, ledger *gate.Revision) error {
+// inspectKeys returns what inspect does. If ledger is nil, it compares the gate's keys only with each other, and with what the gate told this node.
+func (c *conn) inspectKeys(ctx context.Context, k *keys, ledger *gate.Revision) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	least := c.remembers.witness(k)
@@ -229,12 +229,12 @@ func (c *conn) stands(ctx context.Context, k *keys, ledger *gate.Revision) error
 	if ledger != nil {
 		args = append(args, "epoch", formatInt(ledger.Epoch), "version", formatInt(ledger.Version), "drained", formatInt(ledger.Drained))
 	}
-	a, err := c.run(ctx, standingScript, k, args...)
+	a, err := c.run(ctx, inspectScript, k, args...)
 	if err != nil {
 		return err
 	}
 	switch a.word {
-	case "stands":
+	case "intact":
 		return nil
 	case "lost":
 		return errPart

@@ -125,7 +125,7 @@ func (c *Consumer) sweep(ctx context.Context, ready func(firstcome.CampaignID)) 
 // look calls ready with due campaigns if their journals have entries, or if they are not drained through their last number. One that cannot
 // be looked at keeps no other from it.
 func (c *Consumer) look(ctx context.Context, ready func(firstcome.CampaignID)) error {
-	return c.journal.survey(ctx, &c.schedule, c.actives.list(), func(r gate.Revision, s survey) error {
+	return c.journal.pollAll(ctx, &c.schedule, c.actives.list(), func(r gate.Revision, s polled) error {
 		switch {
 		case s.err != nil && !ofOne(s.err):
 			return s.err
@@ -142,8 +142,8 @@ func (c *Consumer) look(ctx context.Context, ready func(firstcome.CampaignID)) e
 // differs notes that gate and ledger disagree on how far a campaign is drained, though its journal is empty. Then the gate
 // was not told, the ledger is an older copy, or the campaign went on between the two readings. Even with entries in the
 // journal, it notes that the ledger has numbers that the gate never gave. A gate in an epoch that has ended is told nothing.
-func (c *Consumer) differs(r gate.Revision, s survey) bool {
-	if r.Marker == "" || s.fields[1] == strconv.FormatInt(r.Drained, 10) {
+func (c *Consumer) differs(r gate.Revision, s polled) bool {
+	if r.CampaignUID == "" || s.fields[1] == strconv.FormatInt(r.Drained, 10) {
 		return false
 	}
 	if epoch, err := strconv.ParseInt(s.fields[3], 10, 64); err == nil && epoch < r.Epoch {

@@ -60,7 +60,7 @@ func (c *Consumer) Next(ctx context.Context, id firstcome.CampaignID) (b record.
 		return b, nil, ofSource(err)
 	}
 	if s.differs.Swap(false) { // if that fails, the next sweep says so again
-		b = record.Batch{Campaign: id, Marker: s.keys.marker}
+		b = record.Batch{Campaign: id, CampaignUID: s.keys.campaignUID}
 		return b, &share{Batch: b, of: s}, nil
 	}
 	s.reader.journal, s.epoch = s.keys.journal, r.Epoch
@@ -104,7 +104,7 @@ func (c *Consumer) read(ctx context.Context, s *stream) error {
 			return c.lost(ctx, s)
 		}
 		s.before, s.reader.unfinished = s.reader.unfinished, s.reader.unfinished || len(known) > 0
-		s.shares = shares(c.journal.conn.Name(), s.id, s.keys.marker, c.journal.conn.options.Secret, known, c.options.Coupons)
+		s.shares = shares(c.journal.conn.Name(), s.id, s.keys.campaignUID, c.journal.conn.options.Secret, known, c.options.Coupons)
 	}
 	return nil
 }
@@ -113,16 +113,16 @@ func (c *Consumer) read(ctx context.Context, s *stream) error {
 // another epoch than the ledger's answer takes only the removal. Entries that name another epoch than the gate's are removed, too: the ledger has
 // them as lost numbers or as dead letters. But if they went with the journal of their epoch, its next journal may have other entries under their ids,
 // and these stay. For entries that cannot be read, the epoch is the ledger's at the time of reading.
-func (c *Consumer) Ack(ctx context.Context, receipt any, drained record.Drained) (before int64, err error) {
+func (c *Consumer) Ack(ctx context.Context, receipt any, drained record.Result) (before int64, err error) {
 	one := receipt.(*share)
 	s, of := one.of, cmp.Or(one.Epoch, one.of.epoch)
 	if c.options.Relay {
 		point.Reach(point.Relayed)
-		drained = record.Drained{Grant: record.Grant{Epoch: of}}
+		drained = record.Result{Grant: record.Grant{Epoch: of}}
 	} else {
 		point.Reach(point.Given)
 	}
-	if before, err = c.journal.settle(ctx, s.id, s.keys.marker, drained, of, one.entries); err != nil {
+	if before, err = c.journal.settle(ctx, s.id, s.keys.campaignUID, drained, of, one.entries); err != nil {
 		return 0, ofSource(err)
 	}
 	if len(one.entries) > 0 {
@@ -167,7 +167,7 @@ func (c *Consumer) lost(ctx context.Context, s *stream) error {
 		return nil
 	}
 	s.glanced = time.Now()
-	l, err := c.journal.glance(ctx, s.keys)
+	l, err := c.journal.state(ctx, s.keys)
 	if err == nil && l.entries == 0 && l.last > l.drained && l.epoch >= s.epoch {
 		err = errBehind
 	}

@@ -32,7 +32,7 @@ func TestF54ACampaignIsNotMadeUnderAnIDThatItsLedgerHasForgotten(t *testing.T) {
 	again := open(t, url, of("one", "2"))
 	refused := func(when string) {
 		t.Helper()
-		if _, err := again.Apply(t.Context(), first); !errors.Is(err, gate.ErrForgotten) {
+		if _, err := again.Apply(t.Context(), first); !errors.Is(err, gate.ErrLedgerForgot) {
 			t.Errorf("%s the campaign is made: %v", when, err)
 		}
 		if n, err := before.do(append([]string{"EXISTS"}, redis.Keys("c", "one.2")...)...).AsInt64(); err != nil || n > 0 {

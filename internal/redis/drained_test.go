@@ -26,7 +26,7 @@ func (s *shop) settle(through int64, entries int, letters ...firstcome.Coupon) (
 	for _, e := range journal[:entries] {
 		ids = append(ids, e.ID)
 	}
-	before, err = s.gate.Settle(s.t.Context(), "c", "", record.Drained{Through: through, Letters: letters}, ids...)
+	before, err = s.gate.Settle(s.t.Context(), "c", "", record.Result{Through: through, Letters: letters}, ids...)
 	stage.Must(s.t, err)
 	return before
 }
@@ -129,7 +129,7 @@ func TestWhatIsSaidOfAnotherEpochChangesNothing(t *testing.T) {
 	}
 	before := state()
 	for _, epoch := range []int64{2, 3} {
-		drained := record.Drained{Through: 2, Grant: record.Grant{Epoch: epoch, Ceiling: 100}}
+		drained := record.Result{Through: 2, Grant: record.Grant{Epoch: epoch, Ceiling: 100}}
 		if through, err := s.gate.Settle(t.Context(), "c", "", drained, entry); err != nil || through != 2 {
 			t.Errorf("of epoch %d: %d, %v", epoch, through, err)
 		}
@@ -147,7 +147,7 @@ func TestWhatALedgerSaidOfEntriesThatWereLaterIsNotForgotten(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), firstcome.Unlimited)
 	s.issue(0, 1)
 	s.issue(1, 1)
-	stage.Must(t, stage.Err(s.gate.Settle(t.Context(), "c", "", record.Drained{Through: 2}, lastEntry(t, s))))
+	stage.Must(t, stage.Err(s.gate.Settle(t.Context(), "c", "", record.Result{Through: 2}, lastEntry(t, s))))
 	s.recorded("before the first entry", 2)
 	s.settle(1, 1)
 	s.recorded("when the journal is empty", 2, 1, 2)
@@ -173,12 +173,12 @@ func TestNothingIsDrainedOfWhichTheGateWasNotToldTheDeadLetters(t *testing.T) {
 	}
 	all := first()
 	var knows *record.MissedLettersError
-	_, err := s.gate.Settle(t.Context(), "c", "", record.Drained{Through: 4, Told: 2, Letters: []firstcome.Coupon{letter(3, 2)}}, all[:4]...)
+	_, err := s.gate.Settle(t.Context(), "c", "", record.Result{Through: 4, LettersKnownThrough: 2, Letters: []firstcome.Coupon{letter(3, 2)}}, all[:4]...)
 	if !errors.As(err, &knows) || knows.Through != 0 || len(first()) != 5 {
 		t.Fatalf("%v; %d entries are left", err, len(first()))
 	}
 	s.recorded("as it does not know", 5)
-	stage.Must(t, stage.Err(s.gate.Settle(t.Context(), "c", "", record.Drained{Through: 5, Letters: []firstcome.Coupon{letter(2, 1), letter(3, 2)}}, all[:4]...)))
+	stage.Must(t, stage.Err(s.gate.Settle(t.Context(), "c", "", record.Result{Through: 5, Letters: []firstcome.Coupon{letter(2, 1), letter(3, 2)}}, all[:4]...)))
 	s.recorded("all but the dead letters, and what is in the journal", 5, 1, 4)
 	s.settle(0, 1)
 	s.recorded("all but the dead letters", 5, 1, 4, 5)
@@ -253,7 +253,7 @@ func TestF18WhoeverRecordedEntriesOfAnEpochThatEndedLeavesOthersUnderTheirIDs(t 
 		s.do(entry...)
 		s.do("HSET", keysOf[0], "epoch", "2")
 	})
-	stop := s.drain(s.journal(), func(ctx context.Context, b record.Batch) (record.Drained, error) {
+	stop := s.drain(s.journal(), func(ctx context.Context, b record.Batch) (record.Result, error) {
 		drained, err := p.Take(ctx, b)
 		rebuilt()
 		drained.Grant = record.Grant{Epoch: 2, Ceiling: 100}
@@ -282,7 +282,7 @@ func TestF18AFrozenJournalKeepsEntriesThoughTheirEpochEnded(t *testing.T) {
 	s.issue(0, 1)
 	s.do("HSET", keysOf[0], "frozen", "1")
 	again := make(chan struct{}, 10)
-	stop := s.drain(s.journal(), func(ctx context.Context, b record.Batch) (record.Drained, error) {
+	stop := s.drain(s.journal(), func(ctx context.Context, b record.Batch) (record.Result, error) {
 		drained, err := p.Take(ctx, b)
 		drained.Grant = record.Grant{Epoch: 2, Ceiling: 100}
 		select {

@@ -138,9 +138,9 @@ type share struct {
 	of      *stream // which it was read from
 }
 
-// shares merges entries of the campaign with a marker to batches of one epoch, and of at most limit coupons or one
+// shares merges entries of the campaign with a UID to batches of one epoch, and of at most limit coupons or one
 // entry, each in number order. Entries that cannot be read have batches of their own: they name no epoch.
-func shares(gate string, id firstcome.CampaignID, marker string, secret firstcome.Secret, items []item, limit int) []share {
+func shares(gate string, id firstcome.CampaignID, uid string, secret firstcome.Secret, items []item, limit int) []share {
 	var all []share
 	for _, e := range items {
 		says, err := e.read(id, secret)
@@ -149,7 +149,7 @@ func shares(gate string, id firstcome.CampaignID, marker string, secret firstcom
 		}
 		last := len(all) - 1
 		if last < 0 || len(all[last].Coupons)+len(says.coupons) > limit || all[last].Epoch != says.epoch {
-			all = append(all, share{Batch: record.Batch{Campaign: id, Marker: marker, Epoch: says.epoch}})
+			all = append(all, share{Batch: record.Batch{Campaign: id, CampaignUID: uid, Epoch: says.epoch}})
 			last++
 		}
 		now := &all[last]

@@ -7,12 +7,12 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// Keys returns a campaign's keys in the order in which the scripts take them. marker is the campaign's UID, or empty if it has none.
-func Keys(id firstcome.CampaignID, marker string) []string {
-	if marker == "" {
-		marker = unmarked
+// Keys returns a campaign's keys in the order in which the scripts take them. campaignUID is the campaign's UID, or empty if it has none.
+func Keys(id firstcome.CampaignID, uid string) []string {
+	if uid == "" {
+		uid = withoutUID
 	}
-	return keysOf(id, marker).all()
+	return keysOf(id, uid).all()
 }
 
 // Unnoticing makes the gate decide claims without checking the server's run, for the benchmark of that check.

@@ -92,7 +92,7 @@ func (g *Gate) Decides(ctx context.Context, id firstcome.CampaignID, epoch int64
 	if err != nil {
 		return err
 	}
-	return g.conn.standing(ctx, gate.Revision{Campaign: id, Marker: k.marker, Epoch: epoch, Version: unlimited, Drained: unlimited})
+	return g.conn.inspect(ctx, gate.Revision{Campaign: id, CampaignUID: k.campaignUID, Epoch: epoch, Version: unlimited, Drained: unlimited})
 }
 
 // errMoving means that the holders could not be read at one version.
@@ -144,7 +144,7 @@ func (g *Gate) scan(ctx context.Context, id firstcome.CampaignID) (users map[fir
 // CouponOf returns the coupon in force that a user holds: see gate.Coupons. Keys that may be older tell nothing: the coupon may have been voided
 // since.
 func (g *Gate) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (c firstcome.Coupon, err error) {
-	s, err := g.conn.see(ctx, id, user)
+	s, err := g.conn.lineSnapshot(ctx, id, user)
 	if err == nil && s.holder == "" {
 		err = firstcome.ErrNoCoupon
 	}
@@ -162,10 +162,10 @@ func (g *Gate) State(ctx context.Context, id firstcome.CampaignID) (gate.State, 
 
 func (g *Gate) state(ctx context.Context, id firstcome.CampaignID) (gate.State, error) {
 	s, k, err := g.inspector.state(ctx, id)
-	if err != nil || s.Lost {
+	if err != nil || s.Gone {
 		return s, err
 	}
-	err = g.conn.stands(ctx, k, nil)
+	err = g.conn.inspectKeys(ctx, k, nil)
 	switch s.Unverified = errors.Is(err, gate.ErrUnverified); {
 	case s.Unverified, errors.Is(err, gate.ErrStaleEpoch):
 		return s, nil

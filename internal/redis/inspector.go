@@ -52,7 +52,7 @@ func (i *Inspector) state(ctx context.Context, id firstcome.CampaignID) (s gate.
 		now = decidedAt
 	}
 	return gate.State{
-		Version: n[0], Epoch: n[1], InForce: n[2], Issued: n[3], LastNumber: n[4], DrainedThrough: n[5], Now: now, Lost: lost, Frozen: frozen, Waiting: waiting,
+		Version: n[0], Epoch: n[1], InForce: n[2], Issued: n[3], LastNumber: n[4], DrainedThrough: n[5], Now: now, Gone: lost, Frozen: frozen, Waiting: waiting,
 		Instants: firstcome.Instants{OpenedAt: instant(n[7]), SoldOutAt: instant(n[8]), ClosedAt: instant(n[9])},
 	}, k, nil
 }

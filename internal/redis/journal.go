@@ -25,25 +25,25 @@ type Journal struct {
 }
 
 var (
-	_ gate.Drains  = (*Journal)(nil)
-	_ record.Holes = (*Journal)(nil)
+	_ gate.Progress = (*Journal)(nil)
+	_ record.Holes  = (*Journal)(nil)
 )
 
 // Settle removes entries from a campaign's journal that went to the ledger, flags dead letters at
 // their holders, and notes how far the campaign is drained. It returns how far the gate knew it to be drained before.
-// It may be repeated. marker is the campaign's (see firstcome.Change), or empty if it has none. A record.MissedLettersError means that nothing was done.
-func (j *Journal) Settle(ctx context.Context, id firstcome.CampaignID, marker string, drained record.Drained, entries ...string) (before int64, err error) {
-	return j.settle(ctx, id, marker, drained, 0, entries)
+// It may be repeated. campaignUID is the campaign's (see firstcome.Change), or empty if it has none. A record.MissedLettersError means that nothing was done.
+func (j *Journal) Settle(ctx context.Context, id firstcome.CampaignID, uid string, drained record.Result, entries ...string) (before int64, err error) {
+	return j.settle(ctx, id, uid, drained, 0, entries)
 }
 
 // settle is Settle for entries that name an epoch. If of is 0, they are of the campaign's.
-func (j *Journal) settle(ctx context.Context, id firstcome.CampaignID, marker string, drained record.Drained, of int64, entries []string) (before int64, err error) {
-	k := keysOf(id, cmp.Or(marker, unmarked))
+func (j *Journal) settle(ctx context.Context, id firstcome.CampaignID, uid string, drained record.Result, of int64, entries []string) (before int64, err error) {
+	k := keysOf(id, cmp.Or(uid, withoutUID))
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	args := make([]string, 0, 19+2*len(drained.Letters)+len(entries))
 	args = append(args, "group", group, "channel", j.conn.drainedChannel(), "tag", k.tag, "through", formatInt(drained.Through), "epoch", epochText(drained.Epoch), "of", epochText(of),
-		"ceiling", formatInt(min(drained.Ceiling, unlimited)), "above", formatInt(drained.Told), "letters", strconv.Itoa(len(drained.Letters)), "")
+		"ceiling", formatInt(min(drained.Ceiling, unlimited)), "above", formatInt(drained.LettersKnownThrough), "letters", strconv.Itoa(len(drained.Letters)), "")
 	for _, c := range drained.Letters {
 		args = append(args, string(c.User), formatInt(c.Number))
 	}
@@ -74,7 +74,7 @@ func epochText(epoch int64) string {
 	return formatInt(epoch)
 }
 
-// DrainedThrough returns how far a campaign is drained: see gate.Drains.
+// DrainedThrough returns how far a campaign is drained: see gate.Progress.
 func (j *Journal) DrainedThrough(ctx context.Context, id firstcome.CampaignID) (int64, error) {
 	k, err := j.conn.keysOf(ctx, id)
 	if err != nil {
@@ -90,7 +90,7 @@ func (j *Journal) DrainedThrough(ctx context.Context, id firstcome.CampaignID) (
 // askChunk bounds the coupons that one script is asked about.
 const askChunk = 1000
 
-// Has reports whether each coupon is surely in the ledger under its number: see gate.Drains.
+// Has reports whether each coupon is surely in the ledger under its number: see gate.Progress.
 func (j *Journal) Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (has []bool, err error) {
 	k, err := j.conn.keysOf(ctx, id)
 	for part := range slices.Chunk(coupons, askChunk) {
@@ -122,7 +122,7 @@ func (j *Journal) hasSome(ctx context.Context, k *keys, coupons []firstcome.Coup
 	return has, a.err
 }
 
-// WatchDrained calls each with how far campaigns are drained: see gate.Drains.
+// WatchDrained calls each with how far campaigns are drained: see gate.Progress.
 func (j *Journal) WatchDrained(ctx context.Context, ready func(), each func(id firstcome.CampaignID, through int64)) error {
 	err := j.conn.subscribe(ctx, j.conn.drainedChannel(), ready, func(message string) {
 		tag, number, _ := strings.Cut(message, " ")
@@ -143,11 +143,11 @@ func (j *Journal) Missing(ctx context.Context, id firstcome.CampaignID) (b recor
 	if err != nil {
 		return b, err
 	}
-	l, err := j.glance(ctx, k)
+	l, err := j.state(ctx, k)
 	if err != nil {
 		return b, ofSource(err)
 	}
-	if err := j.conn.stands(ctx, k, nil); errors.Is(err, gate.ErrUnverified) {
+	if err := j.conn.inspectKeys(ctx, k, nil); errors.Is(err, gate.ErrUnverified) {
 		return b, err
 	}
 	found := map[int64]firstcome.Coupon{} // a page may name a holder again
@@ -158,24 +158,24 @@ func (j *Journal) Missing(ctx context.Context, id firstcome.CampaignID) (b recor
 		}
 		return nil
 	})
-	return record.Batch{Campaign: id, Epoch: l.epoch, Marker: k.marker, Coupons: slices.SortedFunc(maps.Values(found), byNumber)}, ofSource(err)
+	return record.Batch{Campaign: id, Epoch: l.epoch, CampaignUID: k.campaignUID, Coupons: slices.SortedFunc(maps.Values(found), byNumber)}, ofSource(err)
 }
 
-// A glance is a campaign's journal at one instant: see lua/look.lua.
-type glance struct {
+// A journalState is a campaign's journal at one instant: see lua/journal_state.lua.
+type journalState struct {
 	last, drained, epoch int64
 	entries              int64
 	age                  time.Duration // of the oldest entry
 }
 
-func (j *Journal) glance(ctx context.Context, k *keys) (l glance, err error) {
+func (j *Journal) state(ctx context.Context, k *keys) (l journalState, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	a, err := j.conn.run(ctx, lookScript, k)
+	a, err := j.conn.run(ctx, journalStateScript, k)
 	if err != nil {
 		return l, err
 	}
-	l = glance{last: a.integer("last_number"), drained: a.integer("drained_through"), epoch: a.integer("epoch"), entries: a.integer("entries")}
+	l = journalState{last: a.integer("last_number"), drained: a.integer("drained_through"), epoch: a.integer("epoch"), entries: a.integer("entries")}
 	oldest, now := a.text("oldest"), a.integer("now")
 	if a.err != nil {
 		return l, a.err
@@ -194,7 +194,7 @@ func (j *Journal) glance(ctx context.Context, k *keys) (l glance, err error) {
 // has under keys of other types, is passed over, and a quiet campaign is polled slowly. An error means that Redis
 // does not answer, even if there was no campaign to ask about.
 func (j *Journal) Lag(ctx context.Context, active []gate.Revision) (all []record.Lag, err error) {
-	err = j.survey(ctx, &j.lag, active, func(r gate.Revision, s survey) (err error) {
+	err = j.pollAll(ctx, &j.lag, active, func(r gate.Revision, s polled) (err error) {
 		switch {
 		case s.err != nil && ofOne(s.err): // its recorders say so
 		case s.err != nil:
@@ -212,7 +212,7 @@ func (j *Journal) Lag(ctx context.Context, active []gate.Revision) (all []record
 
 // appendLag appends a campaign's lag, if it has any.
 func (j *Journal) appendLag(ctx context.Context, all []record.Lag, k *keys) ([]record.Lag, error) {
-	l, err := j.glance(ctx, k)
+	l, err := j.state(ctx, k)
 	var e *Error
 	switch {
 	case errors.As(err, &e) && !ofOne(err):
@@ -226,7 +226,7 @@ func (j *Journal) appendLag(ctx context.Context, all []record.Lag, k *keys) ([]r
 // Behind returns the active campaigns that are not drained through their last number here, or whose drained number differs from the ledger's. A
 // quiet campaign is polled slowly. A campaign that Redis does not have, or that cannot be read, is passed over.
 func (j *Journal) Behind(ctx context.Context, active []gate.Revision) (all []record.Undrained, err error) {
-	err = j.survey(ctx, &j.behind, active, func(r gate.Revision, s survey) error {
+	err = j.pollAll(ctx, &j.behind, active, func(r gate.Revision, s polled) error {
 		if s.err != nil && !ofOne(s.err) {
 			return fmt.Errorf("look at the journal of %s: %w", r.Campaign, s.err)
 		}

@@ -30,7 +30,7 @@ func TestF22ARecorderThatStopsIsDoneWithItsBatchAndTakesNothingNew(t *testing.T)
 	drain, stop := context.WithCancel(t.Context())
 	p.Before = func(record.Batch) error { stop(); return nil }
 	j := s.journal(func(o *redis.ConsumerOptions) { o.Coupons = 1 })
-	err := record.NewRecorder(j, p, record.Limits{Workers: 1}).Run(drain)
+	err := record.NewRecorder(j, p, record.Options{Workers: 1}).Run(drain)
 	if state := s.state(); err != nil || state.DrainedThrough != 1 || len(p.Coupons("c")) != 1 {
 		t.Errorf("%d coupons are recorded, drained through %d, %v", len(p.Coupons("c")), state.DrainedThrough, err)
 	}
@@ -129,9 +129,9 @@ func TestF43AGroupThatIsGoneIsMadeAgainFromTheBeginning(t *testing.T) {
 
 // TestACampaignThatIsBeingMadeIsNoAlarm makes recorders look for a campaign that is in the ledger and not yet at the gate.
 func TestACampaignThatIsBeingMadeIsNoAlarm(t *testing.T) {
-	const marker = "m"
+	const uid = "m"
 	unmade := func(o *redis.Options) {
-		o.Marker = func(context.Context, firstcome.CampaignID) (string, error) { return marker, nil }
+		o.CampaignUID = func(context.Context, firstcome.CampaignID) (string, error) { return uid, nil }
 		o.Missing = func(context.Context, firstcome.CampaignID) error { return firstcome.ErrBusy }
 	}
 	s, p := newShop(t, services.Redis.Database(t), 9, unmade), stage.NewLedger("new")
@@ -142,15 +142,15 @@ func TestACampaignThatIsBeingMadeIsNoAlarm(t *testing.T) {
 			case looks <- struct{}{}:
 			case <-ctx.Done():
 			}
-			return []gate.Revision{{Campaign: "new", Version: 1, Epoch: 1, Marker: marker}}, nil
+			return []gate.Revision{{Campaign: "new", Version: 1, Epoch: 1, CampaignUID: uid}}, nil
 		}
 	})
-	stop := stage.Run(t, record.NewRecorder(journal, p, record.Limits{}).Run)
+	stop := stage.Run(t, record.NewRecorder(journal, p, record.Options{}).Run)
 	for range 10 {
 		stage.Next(t, "a look", looks)
 	}
 	stop()
-	if n, err := s.do("EXISTS", redis.Keys("new", marker)[2]).AsInt64(); err != nil || n > 0 {
+	if n, err := s.do("EXISTS", redis.Keys("new", uid)[2]).AsInt64(); err != nil || n > 0 {
 		t.Errorf("recorders made the journal: %v", err)
 	}
 	close(s.alarms)
@@ -169,16 +169,16 @@ func TestF43ADeadLetterWhoseEntryIsGoneHasItsFlagBeforeItIsDrained(t *testing.T)
 	p.Refuses = func(c firstcome.Coupon) bool { return c.Number == 33 }
 	given := &stage.Journal{}
 	given.Add(record.Batch{Campaign: "c", Coupons: coupons})
-	die := stage.Run(t, record.NewRecorder(given, p, record.Limits{}).Run)
+	die := stage.Run(t, record.NewRecorder(given, p, record.Options{}).Run)
 	stage.Await(t, "what is recorded or buried", 100, func() int { return len(p.Coupons("c")) + len(p.Letters()) })
 	die()
 	s.do("XTRIM", keysOf[2], "MAXLEN", "0")
 	journal := s.journal(func(o *redis.ConsumerOptions) {
 		o.Active = func(context.Context) ([]gate.Revision, error) {
-			return []gate.Revision{{Campaign: "c", Version: 1, Epoch: 1, Marker: "-", Drained: 100}}, nil
+			return []gate.Revision{{Campaign: "c", Version: 1, Epoch: 1, CampaignUID: "-", Drained: 100}}, nil
 		}
 	})
-	stage.Run(t, record.NewRecorder(journal, p, record.Limits{}).Run)
+	stage.Run(t, record.NewRecorder(journal, p, record.Options{}).Run)
 	s.drained(100)
 	for _, d := range s.issue(0, 100) {
 		if c := d.Coupon; c.Buried != (c.Number == 33) || c.Recorded == c.Buried {
@@ -328,10 +328,10 @@ func TestARelayTakesEntriesAndTellsTheGateNothing(t *testing.T) {
 	stop()
 	s.issue(3, 3)
 	var given []int
-	stop = stage.Drain(t, s.journal(func(o *redis.ConsumerOptions) { o.Relay = true }), func(_ context.Context, b record.Batch) (record.Drained, error) {
+	stop = stage.Drain(t, s.journal(func(o *redis.ConsumerOptions) { o.Relay = true }), func(_ context.Context, b record.Batch) (record.Result, error) {
 		given = append(given, len(b.Coupons))
-		return record.Drained{}, nil
-	}, func(l *record.Limits) { l.OnAlarm = s.alarms.Raise })
+		return record.Result{}, nil
+	}, func(l *record.Options) { l.OnAlarm = s.alarms.Raise })
 	stage.Await(t, "entries", 0, func() int64 {
 		entries, err := s.do("XLEN", keysOf[2]).AsInt64()
 		stage.Must(t, err)

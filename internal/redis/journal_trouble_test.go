@@ -55,7 +55,7 @@ func TestCampaignsThatCannotBeDrainedHoldUpNobody(t *testing.T) {
 			s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited, func(o *redis.Options) {
 				o.Missing = func(context.Context, firstcome.CampaignID) error {
 					if made.Load() {
-						return gate.ErrLost
+						return gate.ErrGone
 					}
 					return firstcome.ErrBusy
 				}
@@ -77,7 +77,7 @@ func TestCampaignsThatCannotBeDrainedHoldUpNobody(t *testing.T) {
 				return c.sink
 			}
 			failed := make(chan struct{}, 1000)
-			limits := record.Limits{OnRecord: func(r record.Recording) {
+			limits := record.Options{OnCall: func(r record.LedgerCall) {
 				if r.Err != nil {
 					failed <- struct{}{}
 				}
@@ -103,17 +103,17 @@ func TestWhoWaitsForALockedCampaignKeepsNobodyFromTheOthers(t *testing.T) {
 	s.make("locked")
 	var once atomic.Bool
 	waits, released, took := make(chan struct{}), make(chan struct{}), make(chan int, 1)
-	alone := func(l *record.Limits) { l.Workers = 1 }
+	alone := func(l *record.Options) { l.Workers = 1 }
 	stage.DrainOnce(t, s.journal(func(o *redis.ConsumerOptions) {
 		o.Active = func(context.Context) ([]gate.Revision, error) {
 			return []gate.Revision{{Campaign: "c", Version: 1, Epoch: 1}, {Campaign: "locked", Version: 1, Epoch: 1}}, nil
 		}
-	}), func(ctx context.Context, b record.Batch) (record.Drained, error) {
+	}), func(ctx context.Context, b record.Batch) (record.Result, error) {
 		if b.Campaign != "locked" {
 			return p.Take(ctx, b)
 		}
 		if once.CompareAndSwap(false, true) {
-			return record.Drained{}, record.ErrRowLocked
+			return record.Result{}, record.ErrRowLocked
 		}
 		select {
 		case waits <- struct{}{}:
@@ -122,9 +122,9 @@ func TestWhoWaitsForALockedCampaignKeepsNobodyFromTheOthers(t *testing.T) {
 		select {
 		case <-released:
 			took <- len(b.Coupons)
-			return record.Drained{Through: 1}, nil
+			return record.Result{Through: 1}, nil
 		case <-ctx.Done():
-			return record.Drained{}, ctx.Err()
+			return record.Result{}, ctx.Err()
 		}
 	}, alone)
 	<-waits
@@ -141,7 +141,7 @@ func TestWhoWaitsForALockedCampaignKeepsNobodyFromTheOthers(t *testing.T) {
 func TestACampaignThatIsNotOfTheLedgerIsLeftAlone(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	s.make("foreign")
-	stage.DrainOnce(t, s.journal(), func(ctx context.Context, b record.Batch) (record.Drained, error) {
+	stage.DrainOnce(t, s.journal(), func(ctx context.Context, b record.Batch) (record.Result, error) {
 		if b.Campaign != "c" {
 			t.Errorf("the sink is given coupons of %s", b.Campaign)
 		}
@@ -173,9 +173,9 @@ func TestACampaignThatIsNoLongerActiveIsNotTriedAgain(t *testing.T) {
 			}
 			return revisions("c"), nil
 		}
-	}), func(context.Context, record.Batch) (record.Drained, error) {
+	}), func(context.Context, record.Batch) (record.Result, error) {
 		tries <- struct{}{}
-		return record.Drained{}, errDamaged
+		return record.Result{}, errDamaged
 	})
 	for range 3 {
 		<-looks

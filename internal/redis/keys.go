@@ -42,7 +42,7 @@ func (c *conn) wakeChannel() string { return "firstcome:wake:" + c.instance + ":
 // ledger returns the name of the ledger.
 func (c *conn) ledger() string {
 	if c.options.Ledger == nil {
-		return unmarked
+		return withoutUID
 	}
 	return c.options.Ledger()
 }
@@ -51,10 +51,10 @@ func (c *conn) ledger() string {
 type keys struct {
 	id firstcome.CampaignID
 
-	// marker tells the campaign from all others of its id: see firstcome.Change.
-	marker string
+	// campaignUID tells the campaign from all others of its id: see firstcome.Change.
+	campaignUID string
 
-	// tag is the hash tag, the id and 12 digits of a hash of the marker. So another ledger, a later copy of this
+	// tag is the hash tag, the id and 12 digits of a hash of the UID. So another ledger, a later copy of this
 	// one, or nodes with another code secret use other keys for the same id: see docs/adr/0025.
 	tag string
 
@@ -82,24 +82,24 @@ type keys struct {
 // tagDigits are enough to tell apart whatever campaigns have the same id.
 const tagDigits = 12
 
-func keysOf(id firstcome.CampaignID, marker string) *keys {
-	sum := sha256.Sum256([]byte(marker))
+func keysOf(id firstcome.CampaignID, uid string) *keys {
+	sum := sha256.Sum256([]byte(uid))
 	tag := string(id) + ":" + hex.EncodeToString(sum[:tagDigits/2])
 	key := func(name string) string { return "firstcome:{" + tag + "}:" + name }
-	return &keys{id, marker, tag, key("campaign"), key("holders"), key("journal"), key("line"), key("tickets")}
+	return &keys{id, uid, tag, key("campaign"), key("holders"), key("journal"), key("line"), key("tickets")}
 }
 
 // all returns the keys in the order in which the scripts take them.
 func (k *keys) all() []string { return []string{k.campaign, k.holders, k.journal, k.line, k.tickets} }
 
 const (
-	// unmarked is the marker where the ledger says none.
-	unmarked = "-"
+	// withoutUID is the UID where the ledger says none.
+	withoutUID = "-"
 	// maxKeys bounds of how many campaigns the keys are remembered, at some 500 bytes each.
 	maxKeys = 10_000
 )
 
-// A keyring remembers the keys of campaigns. The marker of an id changes only if the
+// A keyring remembers the keys of campaigns. The UID of an id changes only if the
 // ledger is replaced: so an id whose keys are not there is forgotten.
 type keyring struct {
 	*lru.Cache[firstcome.CampaignID, *keys]
@@ -113,14 +113,14 @@ func newKeyring() keyring {
 	return keyring{remembered}
 }
 
-// renew returns the keys of the campaign with a marker. If others are remembered, these are from now on. An empty marker
+// renew returns the keys of the campaign with a UID. If others are remembered, these are from now on. An empty UID
 // says nothing.
-func (r keyring) renew(id firstcome.CampaignID, marker string) *keys {
+func (r keyring) renew(id firstcome.CampaignID, uid string) *keys {
 	before, known := r.Get(id)
-	if known && (marker == "" || before.marker == marker) {
+	if known && (uid == "" || before.campaignUID == uid) {
 		return before
 	}
-	k := keysOf(id, cmp.Or(marker, unmarked))
+	k := keysOf(id, cmp.Or(uid, withoutUID))
 	if known {
 		r.Add(id, k)
 	}
@@ -132,21 +132,21 @@ func (c *conn) keysOf(ctx context.Context, id firstcome.CampaignID) (*keys, erro
 	if k, ok := c.keyring.Get(id); ok {
 		return k, nil
 	}
-	marker := unmarked
-	if c.options.Marker != nil {
+	uid := withoutUID
+	if c.options.CampaignUID != nil {
 		var err error
-		if marker, err = c.options.Marker(ctx, id); err != nil {
+		if uid, err = c.options.CampaignUID(ctx, id); err != nil {
 			return nil, fmt.Errorf("ask the ledger whose campaign it is: %w", err)
 		}
 	}
-	k := keysOf(id, marker)
+	k := keysOf(id, uid)
 	c.keyring.Add(id, k)
 	return k, nil
 }
 
 // keysIn returns a campaign's keys, given the revision that the ledger has just told.
 func (c *conn) keysIn(r gate.Revision) *keys {
-	return c.keyring.renew(r.Campaign, r.Marker)
+	return c.keyring.renew(r.Campaign, r.CampaignUID)
 }
 
 // tagged returns the keys of a tag, if somebody here asked for them.

@@ -16,11 +16,11 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// of makes a gate decide for a ledger that gives all its campaigns one marker.
-func of(ledger, marker string) func(*redis.Options) {
+// of makes a gate decide for a ledger that gives all its campaigns one uid.
+func of(ledger, uid string) func(*redis.Options) {
 	return func(o *redis.Options) {
 		o.Ledger = func() string { return ledger }
-		o.Marker = func(context.Context, firstcome.CampaignID) (string, error) { return ledger + "." + marker, nil }
+		o.CampaignUID = func(context.Context, firstcome.CampaignID) (string, error) { return ledger + "." + uid, nil }
 	}
 }
 
@@ -56,15 +56,15 @@ func TestF32TwoLedgersAtOneRedisEachIssueTheirOwn(t *testing.T) {
 	type ledger struct {
 		*shop
 		*stage.Ledger
-		marker   string
+		uid      string
 		quantity int
 		issued   int
 	}
-	ledgers := []*ledger{{marker: "1", quantity: 10}, {marker: "1", quantity: 25}, {marker: "2", quantity: 40}}
+	ledgers := []*ledger{{uid: "1", quantity: 10}, {uid: "1", quantity: 25}, {uid: "2", quantity: 40}}
 	for n, name := range []string{"one", "other", "one"} {
 		l := ledgers[n]
-		edits := []func(*redis.Options){of(name, l.marker)}
-		if l.marker == "2" {
+		edits := []func(*redis.Options){of(name, l.uid)}
+		if l.uid == "2" {
 			edits = append(edits, anotherSecret(t))
 		}
 		l.shop, l.Ledger = newShop(t, url, int64(l.quantity), edits...), stage.NewLedger("c")
@@ -114,22 +114,22 @@ func TestANodeWhoseLedgerIsReplacedRetiresTheKeysOfTheLedgerAsItIs(t *testing.T)
 	}
 }
 
-// replaceable returns a shop whose ledger gives its campaigns the marker that name returns, and counts how often the gate asks for it.
+// replaceable returns a shop whose ledger gives its campaigns the UID that name returns, and counts how often the gate asks for it.
 func replaceable(t *testing.T) (s *shop, name func(string), asked func() int) {
 	var mu sync.Mutex
-	marker, count := "one.1", 0
+	uid, count := "one.1", 0
 	s = newShop(t, services.Redis.Database(t), 100, func(o *redis.Options) {
-		o.Marker = func(context.Context, firstcome.CampaignID) (string, error) {
+		o.CampaignUID = func(context.Context, firstcome.CampaignID) (string, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			count++
-			return marker, nil
+			return uid, nil
 		}
 	})
 	name = func(to string) {
 		mu.Lock()
 		defer mu.Unlock()
-		marker = to
+		uid = to
 	}
 	asked = func() int {
 		mu.Lock()
@@ -163,7 +163,7 @@ func TestANodeLearnsOfAReplacedLedgerFromItsRevision(t *testing.T) {
 	s, name, _ := replaceable(t)
 	s.issue(0, 1)
 	name("one.2")
-	stage.Must(t, stage.Err(s.gate.Lag(t.Context(), []gate.Revision{{Campaign: "c", Version: 1, Epoch: 1, Marker: "one.2"}})))
+	stage.Must(t, stage.Err(s.gate.Lag(t.Context(), []gate.Revision{{Campaign: "c", Version: 1, Epoch: 1, CampaignUID: "one.2"}})))
 	if _, err := s.gate.State(t.Context(), "c"); !errors.Is(err, firstcome.ErrNoCampaign) {
 		t.Errorf("it still uses the keys of before: %v", err)
 	}
@@ -176,11 +176,11 @@ func TestWhatACopyOfTheLedgerSettlesIsNotHeard(t *testing.T) {
 	copied.issue(0, 10)
 	heard := make(chan int64, 10)
 	watch(t, s.gate, func(_ firstcome.CampaignID, through int64) { heard <- through })
-	for _, marker := range []string{"one.1", "one.2"} {
-		s.do("XTRIM", redis.Keys("c", marker)[2], "MAXLEN", "0")
+	for _, uid := range []string{"one.1", "one.2"} {
+		s.do("XTRIM", redis.Keys("c", uid)[2], "MAXLEN", "0")
 	}
-	stage.Must(t, stage.Err(copied.gate.Settle(t.Context(), "c", "one.2", record.Drained{Through: 9})))
-	stage.Must(t, stage.Err(s.gate.Settle(t.Context(), "c", "one.1", record.Drained{Through: 5})))
+	stage.Must(t, stage.Err(copied.gate.Settle(t.Context(), "c", "one.2", record.Result{Through: 9})))
+	stage.Must(t, stage.Err(s.gate.Settle(t.Context(), "c", "one.1", record.Result{Through: 5})))
 	if through := <-heard; through != 5 {
 		t.Errorf("heard %d", through)
 	}

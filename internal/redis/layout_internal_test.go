@@ -14,7 +14,7 @@ func TestEachScriptOfACampaignKnowsTheLayoutThatThisProgramKnows(t *testing.T) {
 		t.Error("the state of a campaign is not what is read first")
 	}
 	for name, script := range map[string]string{
-		"create": createLua, "settle": settleLua, "look": lookLua, "has": hasLua, "forget": forgetLua,
+		"create": createLua, "settle": settleLua, "journal_state": journalStateLua, "has": hasLua, "forget": forgetLua,
 	} {
 		if before, _, compares := strings.Cut(script, "= campaign("); !compares || strings.Contains(before, "redis.") {
 			t.Errorf("the script %s does something before it compares the layout", name)

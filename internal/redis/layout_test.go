@@ -78,9 +78,9 @@ func TestF65ANodeThatRunsLeavesACampaignOfANewerLayoutAlone(t *testing.T) {
 	if lag, err := g.Lag(ctx, revisions("c")); err != nil || len(lag) > 0 {
 		t.Errorf("it lags behind by %v, %v", lag, err)
 	}
-	stage.DrainOnce(t, s.journal(), func(_ context.Context, b record.Batch) (record.Drained, error) {
+	stage.DrainOnce(t, s.journal(), func(_ context.Context, b record.Batch) (record.Result, error) {
 		t.Errorf("a recorder has %+v", b)
-		return record.Drained{}, nil
+		return record.Result{}, nil
 	}, s.limit)
 	if err := s.told(); !outdated(err) {
 		t.Errorf("of the journal was told %v", err)
@@ -187,7 +187,7 @@ func TestF65WhatIsBehindANewerProgramsEntriesIsNotLeftToo(t *testing.T) {
 		stop()
 		return errors.New("the ledger is gone")
 	}
-	stage.Must(t, record.NewRecorder(j, p, record.Limits{}).Run(ctx))
+	stage.Must(t, record.NewRecorder(j, p, record.Options{}).Run(ctx))
 	p.Before = nil
 	s.drain(j, p.Take)
 	p.WaitFor(t, 1)

@@ -52,7 +52,7 @@ func (l *line) logOf(k *keys, epoch int64, at time.Time) *firstcome.Logged {
 	if l.log == nil {
 		return nil
 	}
-	return &firstcome.Logged{LineLog: *l.log, Marker: k.marker, Epoch: epoch, Began: l.began, At: at}
+	return &firstcome.Logged{LineLog: *l.log, CampaignUID: k.campaignUID, Epoch: epoch, Began: l.began, At: at}
 }
 
 // logArg returns a line's log as the scripts take it: nothing for none.
@@ -132,7 +132,7 @@ func (l *Line) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (g
 }
 
 // readServed reads the answer of serve.lua.
-func readServed(a *answer, c course, secret firstcome.Secret, id firstcome.CampaignID) (gate.Served, error) {
+func readServed(a *answer, c stateAfter, secret firstcome.Secret, id firstcome.CampaignID) (gate.Served, error) {
 	if a.word != "served" {
 		return gate.Served{}, a.unexpected()
 	}
@@ -162,7 +162,7 @@ func readServed(a *answer, c course, secret firstcome.Secret, id firstcome.Campa
 
 // again returns when somebody in line can be served: see gate.Served. quarantined is how much stock is quarantined, and until when by the
 // clock. room is whether the backlog has room.
-func (c *course) again(quarantined int64, until, clock time.Time, room bool) time.Duration {
+func (c *stateAfter) again(quarantined int64, until, clock time.Time, room bool) time.Duration {
 	if c.Waiting == 0 {
 		return 0
 	}
@@ -208,7 +208,7 @@ func (l *Line) Leave(ctx context.Context, id firstcome.CampaignID, user firstcom
 }
 
 // readLeft reads from the answer of leave.lua which place a user gave back, if the line has a log.
-func readLeft(a *answer, c course, k *keys) (left firstcome.Place, err error) {
+func readLeft(a *answer, c stateAfter, k *keys) (left firstcome.Place, err error) {
 	generation, ticket := a.integer("generation"), a.integer("ticket")
 	if logged := c.logOf(k, c.epoch, c.now); a.err == nil && logged != nil && ticket > 0 {
 		left = firstcome.Place{Generation: generation, Ticket: ticket, Log: logged}

@@ -255,7 +255,7 @@ func TestF71PartOfALineThatIsGoneIsLostAndNobodyIsSkipped(t *testing.T) {
 			s := newShop(t, services.Redis.Database(t), 100)
 			s.line(3)
 			spoil(s)
-			s.refuses(lineCalls(s.gate), gate.ErrLost)
+			s.refuses(lineCalls(s.gate), gate.ErrGone)
 		})
 	}
 }

@@ -16,7 +16,7 @@ import (
 func TestNobodyInLineHearsSoldOutFromAnotherNodesMemory(t *testing.T) {
 	s := newSubject(t, services.Redis.Database(t), 2, false)
 	nodes := s.Telling()
-	here, there := issue.NewIssuer(nodes[0], issue.Limits{}), issue.NewIssuer(nodes[1], issue.Limits{})
+	here, there := issue.NewIssuer(nodes[0], issue.Options{}), issue.NewIssuer(nodes[1], issue.Options{})
 	terms := firstcome.Terms{Name: "c", Quantity: 1, Answer: firstcome.Recorded, Benefit: []byte(`{}`), Pace: &firstcome.Pace{}}
 	stage.Must(t, s.Create(t.Context(), "c", terms))
 	asks := func(i *issue.Issuer, user firstcome.UserID) firstcome.Decision {

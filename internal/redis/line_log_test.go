@@ -51,7 +51,7 @@ func TestAPlaceInALoggedLineSaysWhereToLogIt(t *testing.T) {
 		if place.Log == nil || place.Log.At.IsZero() {
 			t.Fatalf("%s: the log is %+v", what, place.Log)
 		}
-		want := firstcome.Logged{LineLog: firstcome.LineLog{Topic: "lines", Partition: 3, First: 7}, Marker: "-", Epoch: 1, Began: 1, At: place.Log.At}
+		want := firstcome.Logged{LineLog: firstcome.LineLog{Topic: "lines", Partition: 3, First: 7}, CampaignUID: "-", Epoch: 1, Began: 1, At: place.Log.At}
 		if diff := cmp.Diff(want, *place.Log); diff != "" || place.Generation != 1 || place.Ticket != 2 {
 			t.Errorf("%s: ticket %d.%d is logged otherwise (-want +got):\n%s", what, place.Generation, place.Ticket, diff)
 		}
@@ -128,7 +128,7 @@ func TestOnlyTheAttemptThatFrozeSeatsPeople(t *testing.T) {
 	s := newLoggedShop(t, 9)
 	at := stage.Epoch
 	people := []recovery.Waiting{{User: "a", Ticket: 2, At: at}, {User: "b", Ticket: 5, At: at}}
-	r := recovery.Rebuild{Campaign: "c", Marker: "-", Attempt: 1}
+	r := recovery.Rebuild{Campaign: "c", CampaignUID: "-", Attempt: 1}
 	stage.Must(t, stage.Err(s.gate.Freeze(t.Context(), r)))
 	stage.Must(t, s.gate.Seat(t.Context(), r, 2, people))
 	var seated []recovery.Waiting

@@ -220,8 +220,8 @@ func TestF75AServiceBesideAChangeGoesByWhichCameFirst(t *testing.T) {
 		ends   string // why the generation ends
 		stands bool   // whether the line stands still after the change
 	}{
-		"pause": {func(ctx context.Context, s subject) error { return s.Switch(ctx, "c", "pause") }, "", true},
-		"close": {func(ctx context.Context, s subject) error { return s.Switch(ctx, "c", "close") }, "closed", false},
+		"pause": {func(ctx context.Context, s subject) error { return s.Change(ctx, "c", "pause") }, "", true},
+		"close": {func(ctx context.Context, s subject) error { return s.Change(ctx, "c", "close") }, "closed", false},
 		"no pace": {func(ctx context.Context, s subject) error {
 			return s.SetTerms(ctx, "c", func(t *firstcome.Terms) { t.Pace = nil })
 		}, "", false},

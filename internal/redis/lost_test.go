@@ -30,7 +30,7 @@ func TestAGateThatHasLostPartOfACampaignDecidesNothing(t *testing.T) {
 			s.issue(10, 10)
 			s.do("COPY", "old-campaign", keysOf[0], "REPLACE")
 			s.do("COPY", "old-holders", keysOf[1], "REPLACE")
-			stage.Must(s.t, stage.Err(s.gate.Settle(s.t.Context(), "c", "", record.Drained{Through: 20})))
+			stage.Must(s.t, stage.Err(s.gate.Settle(s.t.Context(), "c", "", record.Result{Through: 20})))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -38,16 +38,16 @@ func TestAGateThatHasLostPartOfACampaignDecidesNothing(t *testing.T) {
 			s.issue(0, 10)
 			lose(s)
 			s.gate = open(t, s.url, func(o *redis.Options) {
-				o.Missing = func(context.Context, firstcome.CampaignID) error { return gate.ErrLost }
+				o.Missing = func(context.Context, firstcome.CampaignID) error { return gate.ErrGone }
 			})
-			if d, err := s.gate.Claim(t.Context(), "c", crowd(3, 1)); !errors.Is(err, gate.ErrLost) {
+			if d, err := s.gate.Claim(t.Context(), "c", crowd(3, 1)); !errors.Is(err, gate.ErrGone) {
 				t.Errorf("a claim got %v, %v", outcomes(d), err)
 			}
 			for _, change := range []firstcome.Change{
 				{Campaign: "c", Version: 1, Kind: firstcome.ChangeTerms, Epoch: 1, Terms: firstcome.Terms{Quantity: 100}},
 				{Campaign: "c", Version: 2, Kind: firstcome.ChangeVoid, Number: 4, User: "user-3"},
 			} {
-				if _, err := s.gate.Apply(t.Context(), change); !errors.Is(err, gate.ErrLost) {
+				if _, err := s.gate.Apply(t.Context(), change); !errors.Is(err, gate.ErrGone) {
 					t.Errorf("change %d got %v", change.Version, err)
 				}
 			}
@@ -65,7 +65,7 @@ func TestACampaignThatAnotherNodeMakesMeanwhileIsNotLost(t *testing.T) {
 			if _, err := other.Apply(ctx, first); err != nil {
 				return err
 			}
-			return gate.ErrLost
+			return gate.ErrGone
 		}
 	})
 	if refused, err := gate.Apply(t.Context(), first); refused || err != nil {
@@ -88,17 +88,17 @@ func TestAGateThatWasEmptiedIsNotMadeAgain(t *testing.T) {
 		o.Missing = func(ctx context.Context, id firstcome.CampaignID) error { return says(ctx, id) }
 	})
 	s.issue(0, 3)
-	says = func(context.Context, firstcome.CampaignID) error { return gate.ErrLost }
+	says = func(context.Context, firstcome.CampaignID) error { return gate.ErrGone }
 	if _, err := s.gate.Apply(t.Context(), first); err != nil {
 		t.Errorf("a change that the gate has got %v", err)
 	}
 	s.do("DEL", keysOf[0], keysOf[1], keysOf[2])
-	if _, err := s.gate.Apply(t.Context(), first); !errors.Is(err, gate.ErrLost) {
+	if _, err := s.gate.Apply(t.Context(), first); !errors.Is(err, gate.ErrGone) {
 		t.Errorf("a campaign that the ledger knows at the gate got %v", err)
 	}
 	says = beingMade
 	s.do("FLUSHDB")
-	if _, err := s.gate.Apply(t.Context(), first); !errors.Is(err, gate.ErrLost) {
+	if _, err := s.gate.Apply(t.Context(), first); !errors.Is(err, gate.ErrGone) {
 		t.Errorf("a Redis that is no longer the gate got %v", err)
 	}
 }

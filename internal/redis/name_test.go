@@ -52,7 +52,7 @@ func TestAGateWithoutANameMakesNothing(t *testing.T) {
 	unnamed := open(t, url, func(o *redis.Options) { o.KeepUnnamed = true })
 	makes := func(when string) {
 		t.Helper()
-		if _, err := unnamed.Apply(t.Context(), first); !errors.Is(err, gate.ErrLost) {
+		if _, err := unnamed.Apply(t.Context(), first); !errors.Is(err, gate.ErrGone) {
 			t.Errorf("%s it makes a campaign: %v", when, err)
 		}
 	}

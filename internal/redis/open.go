@@ -61,9 +61,9 @@ type Options struct {
 	// Ledger names the ledger that the gate decides for: several ledgers may share a Redis. It is
 	// first called when Open has returned. Nil: it has no name.
 	Ledger func() string
-	// Marker returns the ledger's permanent name for a campaign, or firstcome.ErrNoCampaign: see
-	// firstcome.Change. Another marker means other keys. Nil: all have the same.
-	Marker func(context.Context, firstcome.CampaignID) (string, error)
+	// CampaignUID returns the ledger's permanent name for a campaign, or firstcome.ErrNoCampaign: see
+	// firstcome.Change. Another UID means other keys. Nil: all have the same.
+	CampaignUID func(context.Context, firstcome.CampaignID) (string, error)
 	// Noted returns a campaign as last read from the ledger, or the zero value if the node does not know it. In an earlier epoch, and
 	// without the changes that the ledger has noted as applied and the numbers that are drained, the gate decides nothing. If Noted is
 	// nil, the node never knows.

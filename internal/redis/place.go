@@ -11,8 +11,8 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 )
 
-// A sight is what the place script reads: a campaign's line at one instant, and who a user is in it.
-type sight struct {
+// A lineSnapshot is what the place script reads: a campaign's line at one instant, and who a user is in it.
+type lineSnapshot struct {
 	line
 	past   string
 	holder string           // the entry of the coupon that the user holds, or empty
@@ -29,8 +29,8 @@ type sight struct {
 	logged   *firstcome.Logged // nil: the line has no log
 }
 
-// see runs the place script. Users has one user or none.
-func (c *conn) see(ctx context.Context, id firstcome.CampaignID, users ...firstcome.UserID) (s sight, err error) {
+// lineSnapshot runs the place script. Users has one user or none.
+func (c *conn) lineSnapshot(ctx context.Context, id firstcome.CampaignID, users ...firstcome.UserID) (s lineSnapshot, err error) {
 	k, err := c.keysOf(ctx, id)
 	if err != nil {
 		return s, err
@@ -48,15 +48,15 @@ func (c *conn) see(ctx context.Context, id firstcome.CampaignID, users ...firstc
 	case a.word != "there":
 		return s, a.unexpected()
 	}
-	s = readSight(a)
+	s = readLineSnapshot(a)
 	c.remembers.add(k, s.witness)
 	s.campaign.ID = id
 	s.logged = s.logOf(k, s.epoch, s.now)
 	return s, a.err
 }
 
-// readSight reads the place script's answer.
-func readSight(a *answer) (s sight) {
+// readLineSnapshot reads the place script's answer.
+func readLineSnapshot(a *answer) (s lineSnapshot) {
 	if field := a.text("line"); field != "" {
 		var err error
 		s.line, err = readLine(field)
@@ -93,7 +93,7 @@ func narrow(c *firstcome.Campaign, opensAt, closesAt time.Time) {
 }
 
 // sendsAway returns why everybody in line is sent away, Closed or SoldOut, though nobody has written so; or 0.
-func (s *sight) sendsAway() firstcome.Outcome {
+func (s *lineSnapshot) sendsAway() firstcome.Outcome {
 	if s.LastTicket == 0 {
 		return 0
 	}
@@ -105,7 +105,7 @@ func (s *sight) sendsAway() firstcome.Outcome {
 
 // Place returns where a user stands in line: see gate.Places.
 func (l *Line) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
-	s, err := l.conn.see(ctx, id, user)
+	s, err := l.conn.lineSnapshot(ctx, id, user)
 	switch {
 	case err != nil:
 		return firstcome.Place{}, firstcome.Coupon{}, fmt.Errorf("read a place in the line of %s: %w", id, err)
@@ -123,7 +123,7 @@ func (l *Line) Place(ctx context.Context, id firstcome.CampaignID, user firstcom
 }
 
 // ended returns the place that a user without a ticket had last, if the line has a log and its generation has not ended.
-func (s *sight) ended() firstcome.Place {
+func (s *lineSnapshot) ended() firstcome.Place {
 	if s.logged == nil || s.last.Generation != s.Generation {
 		return firstcome.Place{}
 	}
@@ -133,7 +133,7 @@ func (s *sight) ended() firstcome.Place {
 // Stays returns when a user was in line: see gate.Places. Redis has only the last ticket of a user, and none of a user who was served and holds the
 // coupon.
 func (l *Line) Stays(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (stays []gate.Stay, err error) {
-	s, err := l.conn.see(ctx, id, user)
+	s, err := l.conn.lineSnapshot(ctx, id, user)
 	if err == nil && s.own != "" {
 		stays, err = s.stays()
 	}
@@ -144,7 +144,7 @@ func (l *Line) Stays(ctx context.Context, id firstcome.CampaignID, user firstcom
 }
 
 // stays returns the user's last stay.
-func (s *sight) stays() ([]gate.Stay, error) {
+func (s *lineSnapshot) stays() ([]gate.Stay, error) {
 	if n := len(s.own) - ticketBytes; n != 0 && n != 1 {
 		return nil, fmt.Errorf("%w: a ticket has %d bytes instead of %d", errHolder, len(s.own), ticketBytes)
 	}
@@ -164,7 +164,7 @@ func (s *sight) stays() ([]gate.Stay, error) {
 
 // LineOf returns a campaign's line: see gate.Places.
 func (l *Line) LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineState, error) {
-	s, err := l.conn.see(ctx, id)
+	s, err := l.conn.lineSnapshot(ctx, id)
 	var state gate.LineState
 	if err == nil {
 		state, err = s.state()
@@ -176,7 +176,7 @@ func (l *Line) LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineSt
 }
 
 // state returns what the script read of the line.
-func (s *sight) state() (gate.LineState, error) {
+func (s *lineSnapshot) state() (gate.LineState, error) {
 	state := gate.LineState{Campaign: s.campaign, Line: s.Line, InForce: s.inForce, Now: s.now, Joined: s.joined}
 	state.Campaign.Pace = s.pace
 	if why := s.sendsAway(); why != 0 {

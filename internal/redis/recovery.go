@@ -19,10 +19,10 @@ type Recovery struct{ conn *conn }
 
 var _ recovery.Gate = (*Recovery)(nil)
 
-// Standing returns nil if the gate decides claims of a campaign. gate.ErrUnverified and gate.ErrLost say that it needs a rebuild, recovery.ErrAhead
+// Inspect returns nil if the gate decides claims of a campaign. gate.ErrUnverified and gate.ErrGone say that it needs a rebuild, recovery.ErrAhead
 // that it knows more than the revision has, a gate.StaleEpochError that its epoch has ended.
-func (rec *Recovery) Standing(ctx context.Context, r gate.Revision) error {
-	return rec.conn.standing(ctx, r)
+func (rec *Recovery) Inspect(ctx context.Context, r gate.Revision) error {
+	return rec.conn.inspect(ctx, r)
 }
 
 // Unrecorded calls each with every coupon of the journal: see Inspector.Unrecorded.
@@ -30,7 +30,7 @@ func (rec *Recovery) Unrecorded(ctx context.Context, id firstcome.CampaignID, ea
 	return rec.conn.unrecorded(ctx, id, each)
 }
 
-// Freeze stops all decisions and settling of a campaign until Switch, or until a later attempt freezes it. It returns the campaign's last state,
+// Freeze stops all decisions and settling of a campaign until Replace, or until a later attempt freezes it. It returns the campaign's last state,
 // and removes keys that earlier attempts left. recovery.ErrSuperseded means that a later attempt has frozen the campaign.
 func (rec *Recovery) Freeze(ctx context.Context, r recovery.Rebuild) (recovery.Frozen, error) {
 	f, err := rec.freezeCampaign(ctx, r)
@@ -43,7 +43,7 @@ func (rec *Recovery) Freeze(ctx context.Context, r recovery.Rebuild) (recovery.F
 func (rec *Recovery) freezeCampaign(ctx context.Context, r recovery.Rebuild) (f recovery.Frozen, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	a, err := rec.conn.run(ctx, freezeScript, rec.conn.keyring.renew(r.Campaign, r.Marker), "attempt", formatInt(r.Attempt))
+	a, err := rec.conn.run(ctx, freezeScript, rec.conn.keyring.renew(r.Campaign, r.CampaignUID), "attempt", formatInt(r.Attempt))
 	switch {
 	case err != nil:
 		return f, err
@@ -95,10 +95,10 @@ func (rec *Recovery) frozenJournal(ctx context.Context, k *keys, attempt int64) 
 // Empty gives a sink all entries in the journal of a campaign that this attempt has frozen. recovery.ErrSuperseded means that this attempt has not
 // frozen it: the server is an older copy, or another attempt has begun. Entries of a newer firstcome are an error.
 func (rec *Recovery) Empty(ctx context.Context, r recovery.Rebuild, to record.Sink) error {
-	k := keysOf(r.Campaign, r.Marker)
+	k := keysOf(r.Campaign, r.CampaignUID)
 	var items []item
 	give := func() error {
-		for _, part := range shares(rec.conn.Name(), r.Campaign, r.Marker, rec.conn.options.Secret, items, defaultCoupons) {
+		for _, part := range shares(rec.conn.Name(), r.Campaign, r.CampaignUID, rec.conn.options.Secret, items, defaultCoupons) {
 			part.Attempt = r.Attempt
 			if _, err := to(ctx, part.Batch); err != nil {
 				return err
@@ -123,9 +123,9 @@ func (rec *Recovery) Empty(ctx context.Context, r recovery.Rebuild, to record.Si
 	return wrap(err, "empty the journal of %s", r.Campaign)
 }
 
-// Switch puts what was loaded into the place of the frozen campaign. recovery.ErrSuperseded and recovery.ErrMoved say that nothing was switched.
-func (rec *Recovery) Switch(ctx context.Context, r recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
-	k := rec.conn.keyring.renew(r.Campaign, r.Marker)
+// Replace puts what was loaded into the place of the frozen campaign. recovery.ErrSuperseded and recovery.ErrMoved say that nothing was switched.
+func (rec *Recovery) Replace(ctx context.Context, r recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
+	k := rec.conn.keyring.renew(r.Campaign, r.CampaignUID)
 	args := []string{
 		"attempt", formatInt(r.Attempt), "run", f.RunID, "least", formatInt(loaded.Least), "most", formatInt(loaded.Most), "people", formatInt(loaded.People),
 		"group", group, "now", formatInt(fill.DecidedAt.UnixMicro()), "",
@@ -138,10 +138,10 @@ func (rec *Recovery) Switch(ctx context.Context, r recovery.Rebuild, f recovery.
 	args = append(args, lineFields(fill)...)
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if err := rec.conn.note(ctx, k); err != nil && !errors.Is(err, gate.ErrForgotten) { // Redis may have been emptied
+	if err := rec.conn.note(ctx, k); err != nil && !errors.Is(err, gate.ErrLedgerForgot) { // Redis may have been emptied
 		return wrap(err, "switch %s", r.Campaign)
 	}
-	a, err := rec.conn.runOn(ctx, switchScript, k, append(k.all(), k.loaded(r.Attempt).all()...), args...)
+	a, err := rec.conn.runOn(ctx, replaceScript, k, append(k.all(), k.loaded(r.Attempt).all()...), args...)
 	if err == nil {
 		switch a.word {
 		case "switched":
@@ -157,14 +157,14 @@ func (rec *Recovery) Switch(ctx context.Context, r recovery.Rebuild, f recovery.
 	return wrap(err, "switch %s", r.Campaign)
 }
 
-// Stopped returns the state of an unverified campaign on the gate.
-func (rec *Recovery) Stopped(ctx context.Context, r gate.Revision) (s recovery.Stopped, err error) {
+// GateState returns the state of an unverified campaign on the gate.
+func (rec *Recovery) GateState(ctx context.Context, r gate.Revision) (s recovery.GateState, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	k := rec.conn.keysIn(r)
 	s.Witness = rec.conn.remembers.witness(k) // before the gate is asked, which may issue more afterwards
 	s.Witness.Add(gate.Witness{Epoch: r.Epoch, Version: r.Applied})
-	a, err := rec.conn.run(ctx, stoppedScript, k)
+	a, err := rec.conn.run(ctx, gateStateScript, k)
 	if err != nil {
 		return s, wrap(err, "look at %s", r.Campaign)
 	}
@@ -183,7 +183,7 @@ func (rec *Recovery) Stopped(ctx context.Context, r gate.Revision) (s recovery.S
 
 // Held calls each with the coupon in force of every holder of a frozen campaign, in no order, perhaps twice, until it returns an error.
 func (rec *Recovery) Held(ctx context.Context, r recovery.Rebuild, each func(firstcome.Coupon) error) error {
-	err := rec.conn.eachHolder(ctx, keysOf(r.Campaign, r.Marker), func(c firstcome.Coupon) error {
+	err := rec.conn.eachHolder(ctx, keysOf(r.Campaign, r.CampaignUID), func(c firstcome.Coupon) error {
 		c.Code = rec.conn.options.Secret.Code(c.Campaign, c.Number)
 		c.Buried = false
 		return each(c)
@@ -214,7 +214,7 @@ func (rec *Recovery) HoldsEach(ctx context.Context, r gate.Revision, coupons []f
 
 // Verified notes that a campaign was verified in the state s, so that the gate decides its claims again. recovery.ErrMoved means that the
 // campaign is in another state now.
-func (rec *Recovery) Verified(ctx context.Context, r gate.Revision, s recovery.Stopped) error {
+func (rec *Recovery) Verified(ctx context.Context, r gate.Revision, s recovery.GateState) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	a, err := rec.conn.run(ctx, verifyScript, rec.conn.keysIn(r), "was", s.Was, "is", s.Is, "epoch", formatInt(s.Epoch), "version", formatInt(s.Version),

@@ -29,7 +29,7 @@ func (k loadedKeys) all() []string { return []string{k.holders, k.line, k.ticket
 
 // removeLoaded removes what this attempt loaded, and those that froze the campaign before it.
 func (rec *Recovery) removeLoaded(ctx context.Context, r recovery.Rebuild) error {
-	k := keysOf(r.Campaign, r.Marker)
+	k := keysOf(r.Campaign, r.CampaignUID)
 	froze, err := rec.conn.client.Do(ctx, rec.conn.client.B().Hget().Key(k.campaign).Field("attempts").Build()).ToString()
 	if err != nil && !rueidis.IsRedisNil(err) {
 		return classify(err)
@@ -62,7 +62,7 @@ func (rec *Recovery) Room(ctx context.Context, r recovery.Rebuild) error {
 func (rec *Recovery) room(ctx context.Context, r recovery.Rebuild) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	a, err := rec.conn.run(ctx, roomScript, keysOf(r.Campaign, r.Marker))
+	a, err := rec.conn.run(ctx, roomScript, keysOf(r.Campaign, r.CampaignUID))
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (rec *Recovery) room(ctx context.Context, r recovery.Rebuild) error {
 	}
 	needs := max(holders, r.InForce)*holderBytes + people*inLineBytes + tickets*ticketsOf
 	if most > 0 && used+needs > most {
-		return &recovery.NoRoomError{Missing: used + needs - most}
+		return &recovery.NoRoomError{Bytes: used + needs - most}
 	}
 	return nil
 }
@@ -112,7 +112,7 @@ func (l *loading) end(ctx context.Context) error {
 // Loading removes an attempt's keys and returns what loads them again: put takes each coupon, and end must be called after the last one. A
 // voided coupon makes no holder. If it was issued to a ticket, the ticket is loaded as over.
 func (rec *Recovery) Loading(ctx context.Context, r recovery.Rebuild) (put func(firstcome.Coupon) error, end func() error, err error) {
-	k := keysOf(r.Campaign, r.Marker)
+	k := keysOf(r.Campaign, r.CampaignUID)
 	to := k.loaded(r.Attempt)
 	holders, tickets := &loading{conn: rec.conn, key: to.holders}, &loading{conn: rec.conn, key: to.tickets}
 	if err = rec.removeLoaded(ctx, r); err == nil {
@@ -151,7 +151,7 @@ func (rec *Recovery) Carry(ctx context.Context, r recovery.Rebuild, generation i
 		if page, after, err = rec.carryPage(ctx, r, generation, after); err != nil {
 			return recovery.Carried{}, wrap(err, "carry the line of %s over", r.Campaign)
 		}
-		c.Passed += page.Passed
+		c.LeftWithCoupon += page.LeftWithCoupon
 		if page.People == 0 {
 			continue
 		}
@@ -167,7 +167,7 @@ func (rec *Recovery) Carry(ctx context.Context, r recovery.Rebuild, generation i
 func (rec *Recovery) carryPage(ctx context.Context, r recovery.Rebuild, generation int64, after string) (c recovery.Carried, last string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	k := keysOf(r.Campaign, r.Marker)
+	k := keysOf(r.Campaign, r.CampaignUID)
 	a, err := rec.conn.runOn(ctx, carryScript, k, append(k.all(), k.loaded(r.Attempt).all()...),
 		"attempt", formatInt(r.Attempt), "generation", formatInt(generation), "after", after, "count", formatInt(carryPage))
 	switch {
@@ -179,14 +179,14 @@ func (rec *Recovery) carryPage(ctx context.Context, r recovery.Rebuild, generati
 		return c, "", a.unexpected()
 	}
 	last = a.text("more")
-	c.First, c.Last, c.People, c.Passed = a.integer("first"), a.integer("last"), a.integer("people"), a.integer("passed")
+	c.First, c.Last, c.People, c.LeftWithCoupon = a.integer("first"), a.integer("last"), a.integer("people"), a.integer("passed")
 	return c, last, a.err
 }
 
 // Seat loads people into an attempt's new line, who are in the order of their tickets, in a generation that no ticket is of yet.
 // recovery.ErrSuperseded: a later attempt froze the campaign.
 func (rec *Recovery) Seat(ctx context.Context, r recovery.Rebuild, generation int64, people []recovery.Waiting) error {
-	k := keysOf(r.Campaign, r.Marker)
+	k := keysOf(r.Campaign, r.CampaignUID)
 	for page := range slices.Chunk(people, carryPage) {
 		args := []string{"attempt", formatInt(r.Attempt), "generation", formatInt(generation), ""}
 		for _, one := range page {
@@ -216,7 +216,7 @@ func (rec *Recovery) seatPage(ctx context.Context, k *keys, keys, args []string)
 
 // Carried calls each with those whom an attempt carried over into its new line, in the order of their tickets.
 func (rec *Recovery) Carried(ctx context.Context, r recovery.Rebuild, each func(recovery.Waiting) error) error {
-	err := eachEntry(rec.conn.stream(ctx, keysOf(r.Campaign, r.Marker).loaded(r.Attempt).line), scanPage, func(e rueidis.XRangeEntry) error {
+	err := eachEntry(rec.conn.stream(ctx, keysOf(r.Campaign, r.CampaignUID).loaded(r.Attempt).line), scanPage, func(e rueidis.XRangeEntry) error {
 		t, err := readInLine(e)
 		if err != nil {
 			return err

@@ -109,7 +109,7 @@ func (rec *Recovery) Rename(ctx context.Context) error {
 	return wrap(err, "give Redis its name again")
 }
 
-// createdKey is a hash of a ledger's campaigns that were made here: from the id and the secret's fingerprint to the marker. An entry is made
+// createdKey is a hash of a ledger's campaigns that were made here: from the id and the secret's fingerprint to the UID. An entry is made
 // before its campaign's keys, and stays for good, also when those go. The ledger may forget a campaign, where a backup of it is restored. One
 // of the same id and the same secret would have the codes of that one's coupons: see docs/adr/0038.
 func (c *conn) createdKey() string { return "firstcome:created:" + c.ledger() }
@@ -119,14 +119,14 @@ func (c *conn) createdField(id firstcome.CampaignID) string {
 	return string(id) + "." + c.options.Secret.Fingerprint()
 }
 
-// note notes that a campaign is made here. gate.ErrForgotten says that the ledger had made another one under its id.
+// note notes that a campaign is made here. gate.ErrLedgerForgot says that the ledger had made another one under its id.
 func (c *conn) note(ctx context.Context, k *keys) error {
-	noted, err := createdScript.Exec(ctx, c.client, []string{c.createdKey()}, []string{c.createdField(k.id), k.marker}).ToString()
+	noted, err := createdScript.Exec(ctx, c.client, []string{c.createdKey()}, []string{c.createdField(k.id), k.campaignUID}).ToString()
 	switch {
 	case err != nil:
 		return classify(err)
-	case noted != k.marker:
-		return gate.ErrForgotten
+	case noted != k.campaignUID:
+		return gate.ErrLedgerForgot
 	}
 	return nil
 }

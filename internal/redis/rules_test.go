@@ -177,7 +177,7 @@ func TestF62NoLeaseOutlivesStockThatCameBack(t *testing.T) {
 	var clock atomic.Int64
 	at, held := services.Redis.Database(t), func(o *redis.Options) { o.Clock = func() time.Time { return time.Unix(1_800_000_000, clock.Load()) } }
 	s := newShop(t, at, 10, held)
-	nodes := []*issue.Issuer{issue.NewIssuer(s.gate, issue.Limits{}), issue.NewIssuer(open(t, at, held), issue.Limits{})}
+	nodes := []*issue.Issuer{issue.NewIssuer(s.gate, issue.Options{}), issue.NewIssuer(open(t, at, held), issue.Options{})}
 	for _, n := range nodes {
 		defer func() { _ = n.Stop(context.Background()) }()
 	}
@@ -242,7 +242,7 @@ func TestChangesAreAppliedInOrderAndOnce(t *testing.T) {
 	s.do("DEL", keysOf[0])
 	for _, version := range []int64{1, 4} {
 		change := firstcome.Change{Campaign: "c", Version: version, Kind: firstcome.ChangeTerms, Epoch: 1, Terms: firstcome.Terms{Quantity: 1}}
-		if _, err := s.gate.Apply(t.Context(), change); !errors.Is(err, gate.ErrLost) {
+		if _, err := s.gate.Apply(t.Context(), change); !errors.Is(err, gate.ErrGone) {
 			t.Errorf("change %d of a campaign that was lost got %v", version, err)
 		}
 	}

@@ -38,8 +38,8 @@ var (
 	settleLua string
 	//go:embed lua/has.lua
 	hasLua string
-	//go:embed lua/look.lua
-	lookLua string
+	//go:embed lua/journal_state.lua
+	journalStateLua string
 	//go:embed lua/place.lua
 	placeLua string
 	//go:embed lua/forget.lua
@@ -54,12 +54,12 @@ var (
 	carryLua string
 	//go:embed lua/seat.lua
 	seatLua string
-	//go:embed lua/switch.lua
-	switchLua string
-	//go:embed lua/stopped.lua
-	stoppedLua string
-	//go:embed lua/standing.lua
-	standingLua string
+	//go:embed lua/replace.lua
+	replaceLua string
+	//go:embed lua/gate_state.lua
+	gateStateLua string
+	//go:embed lua/inspect.lua
+	inspectLua string
 	//go:embed lua/verify.lua
 	verifyLua string
 	//go:embed lua/created.lua
@@ -69,28 +69,28 @@ var (
 )
 
 var (
-	claimScript    = newScript("claim", prelude+linePart+statePart+decidePart+claimLua)
-	issueScript    = newScript("issue", prelude+linePart+statePart+decidePart+issueLua)
-	serveScript    = newScript("serve", prelude+linePart+statePart+decidePart+serveLua)
-	leaveScript    = newScript("leave", prelude+linePart+statePart+decidePart+leaveLua)
-	applyScript    = newScript("apply", prelude+linePart+statePart+applyLua)
-	createScript   = newScript("create", prelude+linePart+createLua)
-	settleScript   = newScript("settle", prelude+settleLua)
-	hasScript      = newScript("has", prelude+hasLua)
-	lookScript     = newScript("look", prelude+lookLua)
-	placeScript    = newScript("place", prelude+linePart+placeLua)
-	forgetScript   = newScript("forget", prelude+forgetLua)
-	freezeScript   = newScript("freeze", prelude+freezeLua)
-	roomScript     = newScript("room", prelude+roomLua)
-	emptyScript    = newScript("empty", prelude+emptyLua)
-	carryScript    = newScript("carry", prelude+linePart+carryLua)
-	seatScript     = newScript("seat", prelude+seatLua)
-	switchScript   = newScript("switch", prelude+switchLua)
-	stoppedScript  = newScript("stopped", prelude+stoppedLua)
-	standingScript = newScript("standing", prelude+linePart+standingLua)
-	verifyScript   = newScript("verify", prelude+verifyLua)
-	createdScript  = rueidis.NewLuaScript(createdLua)
-	rightsScript   = rueidis.NewLuaScript(rightsLua)
+	claimScript        = newScript("claim", prelude+linePart+statePart+decidePart+claimLua)
+	issueScript        = newScript("issue", prelude+linePart+statePart+decidePart+issueLua)
+	serveScript        = newScript("serve", prelude+linePart+statePart+decidePart+serveLua)
+	leaveScript        = newScript("leave", prelude+linePart+statePart+decidePart+leaveLua)
+	applyScript        = newScript("apply", prelude+linePart+statePart+applyLua)
+	createScript       = newScript("create", prelude+linePart+createLua)
+	settleScript       = newScript("settle", prelude+settleLua)
+	hasScript          = newScript("has", prelude+hasLua)
+	journalStateScript = newScript("journal_state", prelude+journalStateLua)
+	placeScript        = newScript("place", prelude+linePart+placeLua)
+	forgetScript       = newScript("forget", prelude+forgetLua)
+	freezeScript       = newScript("freeze", prelude+freezeLua)
+	roomScript         = newScript("room", prelude+roomLua)
+	emptyScript        = newScript("empty", prelude+emptyLua)
+	carryScript        = newScript("carry", prelude+linePart+carryLua)
+	seatScript         = newScript("seat", prelude+seatLua)
+	replaceScript      = newScript("replace", prelude+replaceLua)
+	gateStateScript    = newScript("gate_state", prelude+gateStateLua)
+	inspectScript      = newScript("inspect", prelude+linePart+inspectLua)
+	verifyScript       = newScript("verify", prelude+verifyLua)
+	createdScript      = rueidis.NewLuaScript(createdLua)
+	rightsScript       = rueidis.NewLuaScript(rightsLua)
 )
 
 // A script is a script about a campaign.

@@ -92,12 +92,12 @@ func (s *shop) journal(edit ...func(*redis.ConsumerOptions)) *redis.Consumer {
 }
 
 // drain drains a journal into a sink, as a recorder of the gate does, until stop is called or the test ends.
-func (s *shop) drain(j record.Source, to record.Sink, edit ...func(*record.Limits)) (stop func()) {
+func (s *shop) drain(j record.Source, to record.Sink, edit ...func(*record.Options)) (stop func()) {
 	return stage.Drain(s.t, j, to, append(edit, s.limit)...)
 }
 
 // limit gives a recorder the gate, and the times of the tests.
-func (s *shop) limit(l *record.Limits) {
+func (s *shop) limit(l *record.Options) {
 	l.Holes, l.Patience, l.OnAlarm = s.gate, 100*time.Millisecond, s.alarms.Raise
 }
 

@@ -12,35 +12,35 @@ import (
 )
 
 // errPart says that a gate's keys of a campaign do not agree.
-var errPart = fmt.Errorf("%w: part of it is gone", gate.ErrLost)
+var errPart = fmt.Errorf("%w: part of it is gone", gate.ErrGone)
 
 // errUser is returned to callers that pass on a user id that firstcome.ParseUserID would refuse.
 var errUser = errors.New("a user id has no control characters")
 
 // decide runs a script that decides: claim, issue, serve or leave. It remembers how far the gate has got.
-func (c *conn) decide(ctx context.Context, s *script, k *keys, backlog string, limit int64, users []firstcome.UserID) (*answer, course, error) {
+func (c *conn) decide(ctx context.Context, s *script, k *keys, backlog string, limit int64, users []firstcome.UserID) (*answer, stateAfter, error) {
 	args := make([]string, 0, 7+len(users))
 	args = append(args, c.clock(), backlog, c.wakeChannel(), string(k.id), quarantineArg, formatInt(limit), witnessArg(c.remembers.witness(k)))
 	for _, user := range users {
 		if strings.Contains(string(user), separator) {
-			return nil, course{}, errUser
+			return nil, stateAfter{}, errUser
 		}
 		args = append(args, string(user))
 	}
 	a, err := c.run(ctx, s, k, args...)
 	switch {
 	case err != nil:
-		return nil, course{}, err
+		return nil, stateAfter{}, err
 	case a.word == "lost":
-		return nil, course{}, errPart
+		return nil, stateAfter{}, errPart
 	}
-	now := readCourse(a)
+	now := readStateAfter(a)
 	c.remembers.add(k, gate.Witness{Epoch: now.epoch, Version: now.version, Number: now.lastNumber, Ticket: now.lastTicket()})
 	return a, now, a.err
 }
 
-// A course is what scripts that decide say of a campaign, after they ran.
-type course struct {
+// A stateAfter is what scripts that decide say of a campaign, after they ran.
+type stateAfter struct {
 	firstcome.Campaign // its window as claims see it, when it opened, sold out and closed, and what decides about the line
 	line
 	lined        bool  // the campaign ever had a pace
@@ -53,14 +53,14 @@ type course struct {
 	inForce      int64
 }
 
-// readLined reads the values that a course has if there is a line.
-func (c *course) readLined(a *answer) {
+// readLined reads the values that a stateAfter has if there is a line.
+func (c *stateAfter) readLined(a *answer) {
 	c.Quantity, c.Paused, c.Campaign.Waitlist = quantityOf(a.integer("quantity")), a.is("paused"), a.is("stands_by")
 	c.Campaign.Pace = c.paceNow()
 }
 
-// readCourse reads what all answers have that decide.lua's course writes.
-func readCourse(a *answer) (c course) {
+// readStateAfter reads what all answers have that decide.lua's state_after writes.
+func readStateAfter(a *answer) (c stateAfter) {
 	c.epoch, c.version, c.lastNumber, c.now = a.integer("epoch"), a.integer("version"), a.integer("last_number"), a.instant("now")
 	if field := a.text("line"); field != "" {
 		var err error
@@ -75,7 +75,7 @@ func readCourse(a *answer) (c course) {
 
 // A verdict is the answer of claim.lua or issue.lua.
 type verdict struct {
-	course
+	stateAfter
 	direct   bool // of issue.lua
 	full     bool // the script was asked to issue nothing, and to let nobody join
 	outcomes string
@@ -84,8 +84,8 @@ type verdict struct {
 	tickets  []int64
 }
 
-func readVerdict(a *answer, c course, direct, full bool) verdict {
-	v := verdict{course: c, direct: direct, full: full, outcomes: a.text("outcomes")}
+func readVerdict(a *answer, c stateAfter, direct, full bool) verdict {
+	v := verdict{stateAfter: c, direct: direct, full: full, outcomes: a.text("outcomes")}
 	v.OpenedAt, v.SoldOutAt, v.ClosedAt = a.instant("opened_at"), a.instant("sold_out_at"), a.instant("closed_at")
 	if v.entries = a.texts("entries"); v.lined {
 		v.joined, v.tickets = a.integer("joined"), a.integers("tickets")
@@ -154,7 +154,7 @@ func (v *verdict) decisions(secret firstcome.Secret, k *keys, users []firstcome.
 // lease returns how long a node may repeat a decision. A coupon is never repeated, because another
 // node may void it, and a pause is not either. Nothing is repeated while stock is quarantined. A refusal
 // is repeated at most until the campaign opens or closes.
-func (c *course) lease(o firstcome.Outcome) time.Duration {
+func (c *stateAfter) lease(o firstcome.Outcome) time.Duration {
 	if c.inQuarantine || o == firstcome.NotOpen && c.Waiting > 0 { // users in line would get not_open too
 		return 0
 	}

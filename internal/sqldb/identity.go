@@ -57,7 +57,7 @@ func (d *DB) readIdentity(ctx context.Context, db *sql.DB) (found bool, err erro
 // maxIdentity is the width of the column.
 const maxIdentity = 64
 
-// isIdentity reports whether a name is fit for a ledger. Messages, markers and channels embed the name.
+// isIdentity reports whether a name is fit for a ledger. Messages, UIDs and channels embed the name.
 func isIdentity(name string) bool {
 	other := strings.IndexFunc(name, func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && r != '-' && r != '_'

@@ -32,7 +32,7 @@ const ownLease = 24 * time.Hour
 // campaigns, whichever gate decided them.
 type Gate struct {
 	db       *sqldb.DB
-	rows     *campaign.Rows
+	store    *campaign.Store
 	queries  *queries
 	spare    sync.Pool                                  // writes that no transaction uses
 	maxLine  int64                                      // maximum number of users in a campaign's line
@@ -40,7 +40,7 @@ type Gate struct {
 }
 
 // phase returns the outcome of a claim at a time by the campaign's window alone.
-func phase(s campaign.Stock, at time.Time) firstcome.Outcome {
+func phase(s campaign.Row, at time.Time) firstcome.Outcome {
 	c := s.Seen()
 	return firstcome.Decide(firstcome.Campaign{Terms: firstcome.Terms{
 		OpensAt: c.OpensAt, ClosesAt: c.ClosesAt, Quantity: math.MaxInt64,
@@ -49,17 +49,17 @@ func phase(s campaign.Stock, at time.Time) firstcome.Outcome {
 
 // CouponOf returns the coupon in force that a user holds in a campaign, or ErrNoCoupon.
 func (g *Gate) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
-	return g.rows.CouponOf(ctx, id, user)
+	return g.store.CouponOf(ctx, id, user)
 }
 
 // New returns the gate of a database, which decides the claims that share a transaction from now on. maxLine is the most users in
 // a campaign's line; 0 means DefaultMaxLine.
-func New(r *campaign.Rows, maxLine int64) *Gate {
+func New(r *campaign.Store, maxLine int64) *Gate {
 	existing, err := lru.New[firstcome.CampaignID, struct{}](maxExisting)
 	if err != nil {
 		panic(err) // only a size below 1 is an error
 	}
-	g := &Gate{db: r.DB, rows: r, queries: queriesOf[r.DB.Dialect], maxLine: cmp.Or(maxLine, DefaultMaxLine), existing: existing}
+	g := &Gate{db: r.DB, store: r, queries: queriesOf[r.DB.Dialect], maxLine: cmp.Or(maxLine, DefaultMaxLine), existing: existing}
 	r.DB.Together = g.decideTogether
 	return g
 }
@@ -91,8 +91,8 @@ func (g *Gate) decisions(ctx context.Context, c *claims) ([]firstcome.Decision, 
 
 func (g *Gate) claim(ctx context.Context, c *claims) error {
 	switch {
-	case g.rows.Remote():
-		return fmt.Errorf("%w: %s decides its claims", firstcome.ErrGateMismatch, g.rows.Gate)
+	case g.store.Remote():
+		return fmt.Errorf("%w: %s decides its claims", firstcome.ErrGateMismatch, g.store.Gate)
 	case !g.db.Dialect.Shared:
 		return g.db.Share(ctx, c)
 	case g.isMadeUp(ctx, c.Campaign):
@@ -177,7 +177,7 @@ func (g *Gate) decideAll(t *sqldb.Tx, all []*claims) error {
 	defer g.spare.Put(w)
 	ours, users := make([]*claims, 0, len(all)), make([]campaign.Claimants, 0, len(all))
 	for _, c := range all {
-		_, c.err = g.rows.Stock(t, c.Campaign)
+		_, c.err = g.store.Row(t, c.Campaign)
 		switch {
 		case c.err == nil:
 			ours, users = append(ours, c), append(users, c.Claimants)
@@ -205,8 +205,8 @@ func (g *Gate) decideAll(t *sqldb.Tx, all []*claims) error {
 // decide decides the claims of one call. holds has the coupons of its users, and decide adds the coupons that it issues. waits has
 // their tickets, and decide adds the tickets that it assigns. waits is nil if the campaign has no line.
 func (g *Gate) decide(w *writes, c *claims, holds map[firstcome.UserID]*firstcome.Coupon, waits map[firstcome.UserID]int64) {
-	s := campaign.Remembered(w.Tx, c.Campaign)
-	now := g.rows.DecidesAt(s)
+	s := campaign.CachedRow(w.Tx, c.Campaign)
+	now := g.store.DecidesAt(s)
 	before := s
 	if w.endLine(&s, now) {
 		clear(waits)
@@ -267,12 +267,12 @@ func (g *Gate) decide(w *writes, c *claims, holds map[firstcome.UserID]*firstcom
 }
 
 // issue takes one coupon from the stock and returns it.
-func (g *Gate) issue(s *campaign.Stock, user firstcome.UserID, now time.Time) firstcome.Coupon {
+func (g *Gate) issue(s *campaign.Row, user firstcome.UserID, now time.Time) firstcome.Coupon {
 	s.InForce++
 	s.Issued++
 	s.LastNumber++
 	return firstcome.Coupon{
-		Campaign: s.ID, Number: s.LastNumber, User: user, Code: g.rows.Secret.Code(s.ID, s.LastNumber),
+		Campaign: s.ID, Number: s.LastNumber, User: user, Code: g.store.Secret.Code(s.ID, s.LastNumber),
 		IssuedAt: now, TermsVersion: s.TermsVersion, Recorded: true,
 	}
 }
@@ -280,7 +280,7 @@ func (g *Gate) issue(s *campaign.Stock, user firstcome.UserID, now time.Time) fi
 // leaseOf returns how long a decision made at now may be repeated. A lease ends when the window changes the answer at the latest. A
 // pause gets no lease, because an operator may end it at any time. If nodes share the ledger, there are two more rules: no lease is
 // granted while stock is quarantined, and a coupon gets none, because another node may void it.
-func leaseOf(t *sqldb.Tx, s *campaign.Stock, now time.Time, o firstcome.Outcome) time.Duration {
+func leaseOf(t *sqldb.Tx, s *campaign.Row, now time.Time, o firstcome.Outcome) time.Duration {
 	if t.Dialect.Shared && (o.HasCoupon() || s.IsQuarantined()) {
 		return 0
 	}

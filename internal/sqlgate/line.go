@@ -53,7 +53,7 @@ type pastLine struct {
 }
 
 // joinLine assigns the next ticket to a user and returns it, or returns 0 if the line is full.
-func (w *writes) joinLine(s *campaign.Stock, user firstcome.UserID, now time.Time, limit int64) int64 {
+func (w *writes) joinLine(s *campaign.Row, user firstcome.UserID, now time.Time, limit int64) int64 {
 	if s.Line.Waiting >= limit {
 		return 0
 	}
@@ -64,7 +64,7 @@ func (w *writes) joinLine(s *campaign.Stock, user firstcome.UserID, now time.Tim
 }
 
 // endTicket ends a user's ticket with an outcome.
-func (w *writes) endTicket(s *campaign.Stock, number int64, user firstcome.UserID, outcome string, now time.Time) {
+func (w *writes) endTicket(s *campaign.Row, number int64, user firstcome.UserID, outcome string, now time.Time) {
 	w.ends = append(w.ends, ticket{s.ID, s.Line.Generation, number, user, now.UnixMicro(), outcome})
 	s.Line.Waiting--
 	if outcome != left {
@@ -77,7 +77,7 @@ func (w *writes) endTicket(s *campaign.Stock, number int64, user firstcome.UserI
 
 // endLine ends the generation if the campaign is closed at now, or if all coupons are in force and there is no waitlist. It reports
 // whether it did. The users in line lose their tickets for good, even if the campaign opens again or stock returns.
-func (w *writes) endLine(s *campaign.Stock, now time.Time) bool {
+func (w *writes) endLine(s *campaign.Row, now time.Time) bool {
 	why := s.SendsAway(now)
 	if why == 0 {
 		return false
@@ -94,8 +94,8 @@ func (g *Gate) Issue(ctx context.Context, order gate.Order, id firstcome.Campaig
 
 // Serve issues coupons to the users who are next in line: see gate.Line.
 func (g *Gate) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (gate.Served, error) {
-	if g.rows.Remote() {
-		return gate.Served{}, fmt.Errorf("%w: %s serves its line", firstcome.ErrGateMismatch, g.rows.Gate)
+	if g.store.Remote() {
+		return gate.Served{}, fmt.Errorf("%w: %s serves its line", firstcome.ErrGateMismatch, g.store.Gate)
 	}
 	var served gate.Served
 	err := g.db.Update(ctx, func(t *sqldb.Tx) (err error) {
@@ -116,7 +116,7 @@ func (g *Gate) serve(t *sqldb.Tx, id firstcome.CampaignID, limit int) (served ga
 	}
 	w := g.writesIn(t)
 	defer g.spare.Put(w)
-	clock := g.rows.ClockOf(s) // read once: the turns are taken, and the coupons issued, at the same time
+	clock := g.store.ClockOf(s) // read once: the turns are taken, and the coupons issued, at the same time
 	before, now := s, s.At(clock)
 	if why := s.SendsAway(now); w.endLine(&s, now) {
 		served.Ended = why.String()
@@ -135,13 +135,13 @@ func (g *Gate) serve(t *sqldb.Tx, id firstcome.CampaignID, limit int) (served ga
 
 // lineInRow reads the campaign's row from the database, not from memory. If the remembered row were wrong, serving would fail until
 // the next claim, which may never come.
-func (g *Gate) lineInRow(t *sqldb.Tx, id firstcome.CampaignID) (campaign.Stock, error) {
+func (g *Gate) lineInRow(t *sqldb.Tx, id firstcome.CampaignID) (campaign.Row, error) {
 	campaign.Forget(t, id)
-	return g.rows.Stock(t, id)
+	return g.store.Row(t, id)
 }
 
 // serveNext takes turns from the pace's bucket, serves one ticket for each turn, and returns the coupons issued.
-func (g *Gate) serveNext(w *writes, s *campaign.Stock, limit int64, now, clock time.Time) ([]firstcome.Coupon, error) {
+func (g *Gate) serveNext(w *writes, s *campaign.Row, limit int64, now, clock time.Time) ([]firstcome.Coupon, error) {
 	turns, due := s.Seen().Pace.Take(s.Line.Due, clock, min(limit, s.Free(), s.Line.Waiting))
 	if turns == 0 {
 		if due.Before(s.Line.Due) { // Take lowered it because the clock was set back: keep that, or each call would lower it again
@@ -179,7 +179,7 @@ func (g *Gate) serveNext(w *writes, s *campaign.Stock, limit int64, now, clock t
 }
 
 // nextTickets returns the next limit tickets in line.
-func nextTickets(t *sqldb.Tx, s *campaign.Stock, limit int64) ([]ticket, error) {
+func nextTickets(t *sqldb.Tx, s *campaign.Row, limit int64) ([]ticket, error) {
 	rows, err := t.Query(`SELECT ticket, user_id FROM tickets
 		WHERE campaign_id = ? AND generation = ? AND ticket > ? AND ended_at IS NULL ORDER BY ticket `+t.Dialect.Limit,
 		string(s.ID), s.Line.Generation, s.Line.ServedThrough, limit)
@@ -195,7 +195,7 @@ func nextTickets(t *sqldb.Tx, s *campaign.Stock, limit int64) ([]ticket, error) 
 }
 
 // again returns how long it takes until a user in line can be served: see gate.Served.
-func (g *Gate) again(s *campaign.Stock, now, clock time.Time) time.Duration {
+func (g *Gate) again(s *campaign.Row, now, clock time.Time) time.Duration {
 	seen := s.Seen()
 	why := firstcome.Decide(seen, now, -1, false, false)
 	var wait time.Duration
@@ -226,7 +226,7 @@ func (g *Gate) leave(t *sqldb.Tx, id firstcome.CampaignID, user firstcome.UserID
 	if err != nil {
 		return err
 	}
-	now := g.rows.DecidesAt(s)
+	now := g.store.DecidesAt(s)
 	number, err := g.ticketOf(t, &s, user)
 	if err != nil {
 		return err
@@ -238,7 +238,7 @@ func (g *Gate) leave(t *sqldb.Tx, id firstcome.CampaignID, user firstcome.UserID
 		w.stage(before, s, nil, now)
 		return w.flush()
 	}
-	rows, err := t.Query(g.rows.HeldQuery(), string(user), string(id))
+	rows, err := t.Query(g.store.HeldQuery(), string(user), string(id))
 	switch _, err := campaign.OnlyCoupon(rows, err); {
 	case err == nil:
 		return firstcome.ErrServed
@@ -267,7 +267,7 @@ func joinedQuery(q *queries) string {
 }
 
 // ticketOf returns the ticket of a user in line, or 0 if the user is not in line.
-func (g *Gate) ticketOf(t *sqldb.Tx, s *campaign.Stock, user firstcome.UserID) (number int64, err error) {
+func (g *Gate) ticketOf(t *sqldb.Tx, s *campaign.Row, user firstcome.UserID) (number int64, err error) {
 	if s.Line.Waiting == 0 {
 		return 0, nil
 	}

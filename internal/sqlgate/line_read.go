@@ -15,7 +15,7 @@ import (
 
 // Lines calls each with the campaigns that have users in line: see gate.Line.
 func (g *Gate) Lines(ctx context.Context, each func(firstcome.CampaignID)) error {
-	rows, err := g.db.Conclude.QueryContext(ctx, `SELECT id FROM campaigns WHERE `+g.queries.hasLine+` AND gate = ? AND secret = ?`, g.rows.Gate, g.rows.Fingerprint)
+	rows, err := g.db.Conclude.QueryContext(ctx, `SELECT id FROM campaigns WHERE `+g.queries.hasLine+` AND gate = ? AND secret = ?`, g.store.Gate, g.store.Fingerprint)
 	err = sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
 		id, err := sqldb.One[firstcome.CampaignID](take)
 		if err == nil {
@@ -29,11 +29,11 @@ func (g *Gate) Lines(ctx context.Context, each func(firstcome.CampaignID)) error
 // Place returns a user's place in line: see gate.Places.
 func (g *Gate) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (place firstcome.Place, coupon firstcome.Coupon, err error) {
 	err = g.db.Conclude.AtOnce(ctx, func(at *sqldb.Snapshot) error {
-		rows, err := at.QueryContext(ctx, g.rows.HeldQuery(), string(user), string(id))
+		rows, err := at.QueryContext(ctx, g.store.HeldQuery(), string(user), string(id))
 		if coupon, err = campaign.OnlyCoupon(rows, err); !errors.Is(err, firstcome.ErrNoCoupon) {
 			return err
 		}
-		s, now, err := g.rows.See(ctx, at, id)
+		s, now, err := g.store.ReadRow(ctx, at, id)
 		if err != nil {
 			return err
 		}
@@ -56,7 +56,7 @@ func (g *Gate) Place(ctx context.Context, id firstcome.CampaignID, user firstcom
 // Stays returns when a user was in line: see gate.Places.
 func (g *Gate) Stays(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (stays []gate.Stay, err error) {
 	err = g.db.Conclude.AtOnce(ctx, func(at *sqldb.Snapshot) error {
-		s, now, err := g.rows.See(ctx, at, id)
+		s, now, err := g.store.ReadRow(ctx, at, id)
 		if err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func staysQuery(g *Gate) string {
 	return `SELECT t.generation, t.ticket, t.joined_at, COALESCE(t.ended_at, p.ended_at), COALESCE(t.outcome, p.reason, '') FROM (
 		SELECT ` + columns + ` FROM tickets t WHERE t.` + g.queries.waiter + ` = ? AND t.campaign_id = ? AND t.ended_at IS NULL
 		UNION ALL SELECT ` + columns + ` FROM tickets t WHERE t.` + g.queries.leaver + ` = ? AND t.campaign_id = ? AND t.outcome IN ('left', 'already_issued')
-		UNION ALL SELECT ` + columns + ofCoupons + `c.` + g.rows.HolderColumn() + ` = ? AND c.campaign_id = ? AND c.voided_at IS NULL
+		UNION ALL SELECT ` + columns + ofCoupons + `c.` + g.store.HolderColumn() + ` = ? AND c.campaign_id = ? AND c.voided_at IS NULL
 		UNION ALL SELECT ` + columns + ofCoupons + `c.number IN (` + campaign.VoidsOf + `) AND c.campaign_id = ?
 	) t LEFT JOIN past_lines p ON p.campaign_id = t.campaign_id AND p.generation = t.generation AND t.ended_at IS NULL
 	ORDER BY t.generation DESC, t.ticket DESC LIMIT ?`
@@ -95,13 +95,13 @@ func staysQuery(g *Gate) string {
 // LineOf returns a campaign's line: see gate.Places.
 func (g *Gate) LineOf(ctx context.Context, id firstcome.CampaignID) (state gate.LineState, err error) {
 	err = g.db.Conclude.AtOnce(ctx, func(at *sqldb.Snapshot) error {
-		s, now, err := g.rows.See(ctx, at, id)
+		s, now, err := g.store.ReadRow(ctx, at, id)
 		if err != nil {
 			return err
 		}
 		state = gate.LineState{Campaign: s.Seen(), Line: s.Line, InForce: s.InForce, Now: now}
 		state.Campaign.Pace = s.Pace
-		if why := s.SendsAway(now); why != 0 && !g.rows.Remote() { // the window has passed, and no write has ended the generation yet
+		if why := s.SendsAway(now); why != 0 && !g.store.Remote() { // the window has passed, and no write has ended the generation yet
 			state.Past, state.Line = []firstcome.PastLine{s.Line.Ended(why.String(), s.EndedAt(why, now))}, s.Line.Next()
 		}
 		if state.Joined, err = nextJoined(ctx, at, id, state.Line); err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // ClaimRetired decides claims of a retired campaign as its gate did. It returns the coupons of holders, and issues
-// no coupon. For any other campaign it returns gate.ErrLost.
+// no coupon. For any other campaign it returns gate.ErrGone.
 func (g *Gate) ClaimRetired(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	var decisions []firstcome.Decision
 	err := g.db.Repeat(ctx, func(t *sqldb.Tx) (err error) {
@@ -27,7 +27,7 @@ func (g *Gate) ClaimRetired(ctx context.Context, id firstcome.CampaignID, users 
 
 // decideRetired is the transaction of ClaimRetired.
 func (g *Gate) decideRetired(t *sqldb.Tx, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	s, err := g.rows.Stock(t, id)
+	s, err := g.store.Row(t, id)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func (g *Gate) decideRetired(t *sqldb.Tx, id firstcome.CampaignID, users []first
 	if err != nil {
 		return nil, err
 	}
-	now := g.rows.DecidesAt(s)
+	now := g.store.DecidesAt(s)
 	decisions := make([]firstcome.Decision, len(users))
 	for n, user := range users {
 		coupon := holders[id][user]
@@ -55,9 +55,9 @@ func (g *Gate) decideRetired(t *sqldb.Tx, id firstcome.CampaignID, users []first
 }
 
 // StateRetired returns the counters of a retired campaign, as its gate reported them. For any other campaign it
-// returns gate.ErrLost.
+// returns gate.ErrGone.
 func (g *Gate) StateRetired(ctx context.Context, id firstcome.CampaignID) (gate.State, error) {
-	s, err := g.rows.Status(ctx, id)
+	s, err := g.store.Status(ctx, id)
 	switch {
 	case errors.Is(err, firstcome.ErrNoCampaign):
 		return gate.State{}, err

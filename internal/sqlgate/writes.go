@@ -31,7 +31,7 @@ func (g *Gate) writesIn(t *sqldb.Tx) *writes {
 }
 
 // stage notes the coupons issued at now and the campaign's counters, so that flush writes them.
-func (w *writes) stage(before, s campaign.Stock, issued []firstcome.Coupon, now time.Time) {
+func (w *writes) stage(before, s campaign.Row, issued []firstcome.Coupon, now time.Time) {
 	if len(issued) > 0 || s.Line != before.Line || phase(s, now) != phase(s, before.DecidedAt) || s.Instants != before.Instants {
 		s.DecidedAt = now
 	} else if !s.QuarantineMoved {
@@ -44,7 +44,7 @@ func (w *writes) stage(before, s campaign.Stock, issued []firstcome.Coupon, now 
 	if len(issued) > 0 {
 		campaign.HasFacts(w.Tx, s.ID) // these issues are facts without a run: see package campaign
 	}
-	campaign.Keep(w.Tx, before, s)
+	campaign.PutRow(w.Tx, before, s)
 }
 
 // flush writes the decisions. A few wide statements cover the claims of many campaigns.

@@ -28,7 +28,7 @@ func claimants(ctx context.Context, b *bench) {
 	far := value(redis.Open(ctx, redis.Options{URL: url, Secret: key, Backlog: -1}))
 	defer far.Close()
 	gate := far.Gate
-	issuer := issue.NewIssuer(gate, issue.Limits{})
+	issuer := issue.NewIssuer(gate, issue.Options{})
 	single := func(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Decision, error) {
 		decisions, err := gate.Claim(ctx, id, []firstcome.UserID{user})
 		if err != nil {

@@ -65,7 +65,7 @@ func (b *bench) parts(ctx context.Context, gate, keeps string) *parts {
 	p := &parts{}
 	options := redis.Options{
 		URL: gate, Secret: key, Backlog: -1,
-		Ledger: func() string { return p.ledger.Identity() }, Marker: p.marker,
+		Ledger: func() string { return p.ledger.Identity() }, CampaignUID: p.campaignUID,
 	}
 	p.gate = value(redis.Open(ctx, options))
 	p.ledger = value(ledger.Open(ctx, keeps, ledger.Options{Secret: key, Gate: p.gate.Name()}))
@@ -74,9 +74,9 @@ func (b *bench) parts(ctx context.Context, gate, keeps string) *parts {
 	return p
 }
 
-func (p *parts) marker(ctx context.Context, id firstcome.CampaignID) (string, error) {
+func (p *parts) campaignUID(ctx context.Context, id firstcome.CampaignID) (string, error) {
 	c, err := p.ledger.Reads.Campaign(ctx, id)
-	return c.Marker, err
+	return c.CampaignUID, err
 }
 
 func (p *parts) close() {
@@ -99,11 +99,11 @@ func (p *parts) record(ctx context.Context, id firstcome.CampaignID, by *kafka.J
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	journal := p.gate.Journal.Consumer(redis.ConsumerOptions{Active: p.ledger.Recorder.Active, Relay: by != nil})
-	recorder := record.NewRecorder(journal, p.ledger.Recorder, record.Limits{})
+	recorder := record.NewRecorder(journal, p.ledger.Recorder, record.Options{})
 	runs := []*record.Recorder{recorder}
 	if by != nil {
-		recorder = record.NewRecorder(by, p.ledger.Recorder, record.Limits{})
-		runs = []*record.Recorder{recorder, record.NewRecorder(journal, by, record.Limits{})}
+		recorder = record.NewRecorder(by, p.ledger.Recorder, record.Options{})
+		runs = []*record.Recorder{recorder, record.NewRecorder(journal, by, record.Options{})}
 	}
 	began := time.Now()
 	var run errgroup.Group

@@ -132,7 +132,7 @@ func pace(ctx context.Context, b *bench) {
 
 func (b *bench) keepsPace(ctx context.Context, name string, nodes []*server, perSecond int64) {
 	const seconds = 22
-	c := load.Config{
+	c := load.Options{
 		Server: "http://" + nodes[0].address, Campaign: b.lined(ctx, nodes[0], "", &perSecond),
 		Users: int(seconds * perSecond), Follow: true, CDN: true, PaceKept: 0.98,
 	}

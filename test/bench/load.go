@@ -92,7 +92,7 @@ func drive(ctx context.Context, t target, claims, connections int, rate float64,
 	var opened atomic.Int64
 	connected, hangUp := context.WithCancel(ctx)
 	defer hangUp()
-	r := load.Drive(ctx, load.Config{Users: claims, Repeat: 1, Concurrency: connections, Rate: rate}, func() load.Ask {
+	r := load.Drive(ctx, load.Options{Users: claims, Repeat: 1, Concurrency: connections, Rate: rate}, func() load.Ask {
 		return t.worker(connected, t.servers[int(opened.Add(1))%len(t.servers)])
 	})
 	after := t.cpu()

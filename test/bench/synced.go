@@ -51,7 +51,7 @@ func serveSynced(ctx context.Context, address, name string) error {
 		return err
 	}
 	defer gate.file.Close()
-	issuer := issue.NewIssuer(gate, issue.Limits{})
+	issuer := issue.NewIssuer(gate, issue.Options{})
 	return serveBare(ctx, address, func(ctx context.Context, body []byte) error {
 		_, err := issuer.Claim(ctx, "c", firstcome.UserID(body))
 		return err

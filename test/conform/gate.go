@@ -39,7 +39,7 @@ type Subject interface {
 type Operator interface {
 	Create(ctx context.Context, id firstcome.CampaignID, terms firstcome.Terms) error
 	SetTerms(ctx context.Context, id firstcome.CampaignID, edit func(*firstcome.Terms)) error
-	Switch(ctx context.Context, id firstcome.CampaignID, to string) error // pause, resume or close
+	Change(ctx context.Context, id firstcome.CampaignID, to string) error // pause, resume or close
 	Void(ctx context.Context, id firstcome.CampaignID, number int64) error
 }
 
@@ -195,7 +195,7 @@ func runCommand(ctx context.Context, s Subject, id firstcome.CampaignID, words [
 		word, err := refusal(s.SetTerms(ctx, id, func(t *firstcome.Terms) { wrong = setTerms(t, id, args) }))
 		return word, errors.Join(err, wrong)
 	case "pause", "resume", "close":
-		return refusal(s.Switch(ctx, id, command))
+		return refusal(s.Change(ctx, id, command))
 	case "void":
 		number, err := strconv.ParseInt(args[0], 10, 64)
 		if err != nil {

@@ -84,7 +84,7 @@ func (d *drained) issue(id firstcome.CampaignID, users int) []firstcome.Coupon {
 }
 
 // take is a sink that keeps each coupon once, as a ledger does.
-func (d *drained) take(_ context.Context, b record.Batch) (record.Drained, error) {
+func (d *drained) take(_ context.Context, b record.Batch) (record.Result, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !slices.IsSortedFunc(b.Coupons, func(a, b firstcome.Coupon) int { return int(a.Number - b.Number) }) {
@@ -100,7 +100,7 @@ func (d *drained) take(_ context.Context, b record.Batch) (record.Drained, error
 	d.line.Add(b.Line)
 	close(d.grown)
 	d.grown = make(chan struct{})
-	return record.Drained{Through: int64(len(all))}, nil
+	return record.Result{Through: int64(len(all))}, nil
 }
 
 // drain drains into a sink until stop is called.
@@ -144,9 +144,9 @@ func comesInOrder(d *drained) {
 func givenAgain(d *drained) {
 	all := d.issue("c", 10)
 	failures := 0
-	d.drain(func(ctx context.Context, b record.Batch) (record.Drained, error) {
+	d.drain(func(ctx context.Context, b record.Batch) (record.Result, error) {
 		if failures++; failures <= 3 {
-			return record.Drained{}, errors.New("the ledger is down")
+			return record.Result{}, errors.New("the ledger is down")
 		}
 		return d.take(ctx, b)
 	})
@@ -157,12 +157,12 @@ func givenAgain(d *drained) {
 func takenOver(d *drained) {
 	all := d.issue("c", 10)
 	given := make(chan struct{}, 1)
-	stop := d.drain(func(context.Context, record.Batch) (record.Drained, error) {
+	stop := d.drain(func(context.Context, record.Batch) (record.Result, error) {
 		select {
 		case given <- struct{}{}:
 		default:
 		}
-		return record.Drained{}, errors.New("the ledger is down")
+		return record.Result{}, errors.New("the ledger is down")
 	})
 	<-given
 	stop()
@@ -177,13 +177,13 @@ func garbageComes(d *drained) {
 	}
 	all = append(all, d.issue("c", 3)...)
 	names, failed := map[string]bool{}, false
-	d.drain(func(ctx context.Context, b record.Batch) (record.Drained, error) {
+	d.drain(func(ctx context.Context, b record.Batch) (record.Result, error) {
 		for _, g := range b.Garbage {
 			names[g.Source] = true // it has the same each time it comes
 		}
 		if again := failed; !again {
 			failed = true
-			return record.Drained{}, errors.New("the ledger is down")
+			return record.Result{}, errors.New("the ledger is down")
 		}
 		return d.take(ctx, b)
 	})
@@ -205,7 +205,7 @@ func twoRecorders(d *drained) {
 	for range 40 {
 		all = append(all, d.issue("c", 10)...)
 	}
-	inOrder := func(ctx context.Context, b record.Batch) (record.Drained, error) {
+	inOrder := func(ctx context.Context, b record.Batch) (record.Result, error) {
 		defer func() {
 			d.mu.Lock()
 			defer d.mu.Unlock()
@@ -225,15 +225,15 @@ func troubleOfOne(d *drained) {
 	all, locked := d.issue("c", 10), d.issue("locked", 10)
 	d.issue("other", 10)
 	released := make(chan struct{})
-	d.drain(func(ctx context.Context, b record.Batch) (record.Drained, error) {
+	d.drain(func(ctx context.Context, b record.Batch) (record.Result, error) {
 		switch b.Campaign {
 		case "other":
-			return record.Drained{}, firstcome.ErrGateMismatch
+			return record.Result{}, firstcome.ErrGateMismatch
 		case "locked":
 			select {
 			case <-released:
 			default:
-				return record.Drained{}, record.ErrRowLocked
+				return record.Result{}, record.ErrRowLocked
 			}
 		}
 		return d.take(ctx, b)
@@ -256,7 +256,7 @@ func hangingSink(d *drained) {
 		d.make(id)
 		all[id] = d.issue(id, 50)
 	}
-	d.drain(func(ctx context.Context, b record.Batch) (record.Drained, error) {
+	d.drain(func(ctx context.Context, b record.Batch) (record.Result, error) {
 		if b.Campaign == "many-0" {
 			<-let
 		}
@@ -280,10 +280,10 @@ func reportComes(d *drained) {
 	stage.Must(d.t, d.Litter(d.t.Context(), "c"))
 	stage.Must(d.t, d.Report(d.t.Context(), "c", two))
 	failed := false
-	d.drain(func(ctx context.Context, b record.Batch) (record.Drained, error) {
+	d.drain(func(ctx context.Context, b record.Batch) (record.Result, error) {
 		if again := failed; !again {
 			failed = true
-			return record.Drained{}, errors.New("the ledger is down")
+			return record.Result{}, errors.New("the ledger is down")
 		}
 		return d.take(ctx, b)
 	})

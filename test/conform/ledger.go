@@ -77,7 +77,7 @@ func (k *kept) records(through int64, letters []int64, coupons ...firstcome.Coup
 // batch is batch by a source that has told the gate of whatever it heard.
 func (k *kept) batch(coupons ...firstcome.Coupon) record.Batch {
 	b := batch(coupons...)
-	b.Told = k.told
+	b.LettersKnownThrough = k.told
 	return b
 }
 
@@ -87,10 +87,10 @@ func (k *kept) buries(through int64, c firstcome.Coupon) {
 	k.drained(through, []int64{c.Number}, false)(k.Bury(k.t.Context(), k.batch(c), "a trial"))
 }
 
-func (k *kept) drained(through int64, letters []int64, twice bool) func(record.Drained, error) {
-	return func(got record.Drained, err error) {
+func (k *kept) drained(through int64, letters []int64, twice bool) func(record.Result, error) {
+	return func(got record.Result, err error) {
 		k.t.Helper()
-		want := record.Drained{Through: through, Told: k.told, Twice: twice}
+		want := record.Result{Through: through, LettersKnownThrough: k.told, Twice: twice}
 		k.told = through
 		var numbers []int64
 		for _, c := range got.Letters {
@@ -181,7 +181,7 @@ func brokenPromises(k *kept) {
 		k.t.Errorf("another epoch: %v", err)
 	}
 	another.Coupons = another.Coupons[:1]
-	another.Told = k.told
+	another.LettersKnownThrough = k.told
 	k.drained(3, nil, false)(k.Record(k.t.Context(), another)) // one that is known is done
 }
 
@@ -216,7 +216,7 @@ func garbageOnce(k *kept) {
 	k.create(10)
 	garbage := record.Garbage{Source: "journal/7-0", Payload: "\x00\xff" + strings.Repeat("x", 100_000), Cause: "unknown version"}
 	for range 2 {
-		k.drained(0, nil, false)(k.Bury(k.t.Context(), record.Batch{Campaign: "c", Told: k.told, Garbage: []record.Garbage{garbage}}, ""))
+		k.drained(0, nil, false)(k.Bury(k.t.Context(), record.Batch{Campaign: "c", LettersKnownThrough: k.told, Garbage: []record.Garbage{garbage}}, ""))
 	}
 	k.has(1)
 }

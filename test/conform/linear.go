@@ -43,7 +43,7 @@ func Linearizable(t *testing.T, fresh func(t *testing.T) Subject) {
 	}
 	issuers := make([]*issue.Issuer, len(nodes))
 	for n, node := range nodes {
-		issuers[n] = issue.NewIssuer(&flaky{Decider: node, every: int64(8 * len(nodes) * len(nodes))}, issue.Limits{})
+		issuers[n] = issue.NewIssuer(&flaky{Decider: node, every: int64(8 * len(nodes) * len(nodes))}, issue.Options{})
 		defer func() {
 			if err := issuers[n].Stop(context.Background()); err != nil {
 				t.Error(err)
@@ -179,7 +179,7 @@ func (h *history) ask(ctx context.Context, issuer *issue.Issuer, o op) result {
 		case "void":
 			return h.s.Void(ctx, h.id, o.value)
 		}
-		return h.s.Switch(ctx, h.id, o.kind)
+		return h.s.Change(ctx, h.id, o.kind)
 	})}
 }
 

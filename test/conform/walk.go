@@ -128,7 +128,7 @@ func (w *walk) setTerms(r *rapid.T, what string, quantity int64, opens, closes t
 func (w *walk) turn(r *rapid.T) {
 	// A close ends the walk's claims, so it is rare.
 	to := rapid.SampledFrom([]string{"pause", "resume", "resume", "pause", "resume", "close"}).Draw(r, "to")
-	w.agrees(r, to, w.s.Switch(w.ctx, w.m.ID, to), w.m.turn(to))
+	w.agrees(r, to, w.s.Change(w.ctx, w.m.ID, to), w.m.turn(to))
 }
 
 func (w *walk) void(r *rapid.T) {

@@ -176,7 +176,7 @@ func TestF03AnAddressThatLeadsBackToTheOldPrimaryIsRefused(t *testing.T) {
 			p.lead(p.pair.Replica)
 			for _, node := range p.answering() {
 				refuses(t, node)
-				if is := node.campaign("spring"); is.GateState != "behind" {
+				if is := node.campaign("spring"); is.GateState != "stale_epoch" {
 					t.Errorf("a node says of its gate: %s", is.GateState)
 				}
 			}
@@ -194,7 +194,7 @@ func TestF03AnAddressThatLeadsBackToTheOldPrimaryIsRefused(t *testing.T) {
 				}
 			}
 			for _, node := range p.answering() { // each looks within a second
-				waitFor(t, "a node that refuses no more", func() bool { return node.campaign("spring").GateState != "behind" })
+				waitFor(t, "a node that refuses no more", func() bool { return node.campaign("spring").GateState != "stale_epoch" })
 			}
 			c.awaitAnswers(t, 40)
 			stop()

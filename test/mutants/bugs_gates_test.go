@@ -139,7 +139,7 @@ var gatesBugs = []mutant{
 	},
 	{
 		bug:  "a rebuild forgets what waits in a topic",
-		file: "internal/kafka/journal_rebuild.go", old: "	return g.Journal.unrecorded(ctx, r.Campaign, r.Marker, func(b record.Batch) error {\n		b.Attempt", new: `	return g.Journal.unrecorded(ctx, r.Campaign, "", func(b record.Batch) error {
+		file: "internal/kafka/journal_rebuild.go", old: "	return g.Journal.unrecorded(ctx, r.Campaign, r.CampaignUID, func(b record.Batch) error {\n		b.Attempt", new: `	return g.Journal.unrecorded(ctx, r.Campaign, "", func(b record.Batch) error {
 		b.Attempt`,
 		pkg: "./internal/kafka", test: "TestF02The",
 	},
@@ -148,12 +148,12 @@ var gatesBugs = []mutant{
 		file: "internal/kafka/journal_rebuild.go", old: `	if err := g.Gate.Empty(ctx, r, to); err != nil {
 		return err
 	}
-	return g.Journal.unrecorded(ctx, r.Campaign, r.Marker, func(b record.Batch) error {
+	return g.Journal.unrecorded(ctx, r.Campaign, r.CampaignUID, func(b record.Batch) error {
 		b.Attempt = r.Attempt
 		_, err := to(ctx, b)
 		return err
 	})
-`, new: `	err := g.Journal.unrecorded(ctx, r.Campaign, r.Marker, func(b record.Batch) error {
+`, new: `	err := g.Journal.unrecorded(ctx, r.Campaign, r.CampaignUID, func(b record.Batch) error {
 		b.Attempt = r.Attempt
 		_, err := to(ctx, b)
 		return err
@@ -167,7 +167,7 @@ var gatesBugs = []mutant{
 	},
 	{
 		bug:  "a gate behind a topic is not told of dead letters",
-		file: "internal/kafka/journal.go", old: "	before, err = j.options.Gate.Settle(ctx, q.id, one.Marker, drained)", new: "	drained.Letters = nil\n	before, err = j.options.Gate.Settle(ctx, q.id, one.Marker, drained)",
+		file: "internal/kafka/journal.go", old: "	before, err = j.options.Gate.Settle(ctx, q.id, one.CampaignUID, drained)", new: "	drained.Letters = nil\n	before, err = j.options.Gate.Settle(ctx, q.id, one.CampaignUID, drained)",
 		pkg: "./internal/kafka", test: "TestADeadLetterIsTold",
 	},
 	{
@@ -177,27 +177,27 @@ var gatesBugs = []mutant{
 	},
 	{
 		bug:  "another ledger's coupons in a topic are recorded",
-		file: "internal/kafka/journal_queue.go", old: "	case says && b.Marker != q.marker && !j.options.Owns(b.Marker):\n		return b, errForeign\n	case newer, err == nil && b.Marker == q.marker:", new: "	case newer, err == nil:",
+		file: "internal/kafka/journal_queue.go", old: "	case says && b.CampaignUID != q.campaignUID && !j.options.Owns(b.CampaignUID):\n		return b, errForeign\n	case newer, err == nil && b.CampaignUID == q.campaignUID:", new: "	case newer, err == nil:",
 		pkg: "./internal/kafka", test: "TestWhatIsNotOurs",
 	},
 	{
 		bug:  "a freeze that comes again when its rebuild is over is a new one",
 		file: "internal/redis/lua/freeze.lua", old: "attempt <= (tonumber(c.attempt) or 0)", new: "attempt < (tonumber(c.attempt) or 0)",
-		pkg: whole, test: "TestF18StepsOfARebuildThatComeAgainChangeNothing",
+		pkg: everything, test: "TestF18StepsOfARebuildThatComeAgainChangeNothing",
 	},
 	{
 		bug:  "a rebuild is switched at another server than the one that it froze",
-		file: "internal/redis/lua/switch.lua", old: "if run ~= this_run() or holders", new: "if holders",
+		file: "internal/redis/lua/replace.lua", old: "if run ~= this_run() or holders", new: "if holders",
 		pkg: "./internal/redis", test: "TestF18NothingIsSwitchedAtAServerThatIsAnotherOne",
 	},
 	{
 		bug:  "a rebuilt campaign is noted as created after its switch",
-		file: "internal/redis/recovery.go", old: "	if err := rec.conn.note(ctx, k); err != nil && !errors.Is(err, gate.ErrForgotten) { // Redis may have been emptied\n		return wrap(err, \"switch %s\", r.Campaign)\n	}\n", new: "	defer func() { _ = errors.Is(rec.conn.note(ctx, k), nil) }()\n",
+		file: "internal/redis/recovery.go", old: "	if err := rec.conn.note(ctx, k); err != nil && !errors.Is(err, gate.ErrLedgerForgot) { // Redis may have been emptied\n		return wrap(err, \"switch %s\", r.Campaign)\n	}\n", new: "	defer func() { _ = errors.Is(rec.conn.note(ctx, k), nil) }()\n",
 		pkg: "./internal/redis", test: "TestF54ACampaignThatCannotBeNotedAsCreatedIsNotSwitched",
 	},
 	{
 		bug:  "an id whose campaign its ledger has forgotten is used again",
-		file: "internal/redis/recovery_runs.go", old: "case noted != k.marker:", new: "case noted != k.marker && false:",
+		file: "internal/redis/recovery_runs.go", old: "case noted != k.campaignUID:", new: "case noted != k.campaignUID && false:",
 		pkg: "./internal/redis", test: "TestF54ACampaignIsNotMadeUnderAnIDThatItsLedgerHasForgotten",
 	},
 	{
@@ -208,47 +208,47 @@ var gatesBugs = []mutant{
 	{
 		bug:  "a server that followed another one and leads again is the run that it was",
 		file: "internal/redis/lua/prelude.lua", old: "return string.sub(replication, before + 1, before + 40)", new: "return string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')",
-		pkg: whole, test: "TestF35WhatANodeWasToldIsNotGivenAgain/it_follows_a_replica_that_lagged,_and_leads_again",
+		pkg: everything, test: "TestF35WhatANodeWasToldIsNotGivenAgain/it_follows_a_replica_that_lagged,_and_leads_again",
 	},
 	{
 		bug:  "a gate gives numbers again that it told this node",
 		file: "internal/redis/lua/line.lua", old: " or tonumber(c.last_number) < tonumber(number) then", new: " then",
-		pkg: whole, test: "TestF35WhatANodeWasToldIsNotGivenAgain/older_keys_are_put_back",
+		pkg: everything, test: "TestF35WhatANodeWasToldIsNotGivenAgain/older_keys_are_put_back",
 	},
 	{
 		bug:  "a gate undoes a change that was applied",
 		file: "internal/redis/lua/line.lua", old: "if tonumber(c.version) < tonumber(version) or ", new: "if ",
-		pkg: whole, test: "TestF36AChangeThatWasAppliedHoldsThoughOlderKeysArePutBack/a_pause",
+		pkg: everything, test: "TestF36AChangeThatWasAppliedHoldsThoughOlderKeysArePutBack/a_pause",
 	},
 	{
 		bug:  "a node does not know which changes the ledger has noted as applied",
 		file: "internal/redis/keys.go", old: "Version: noted.Applied, ", new: "",
-		pkg: whole, test: "TestF36AChangeThatWasAppliedHoldsThoughOlderKeysArePutBack/a_pause,_asked_of_another_node",
+		pkg: everything, test: "TestF36AChangeThatWasAppliedHoldsThoughOlderKeysArePutBack/a_pause,_asked_of_another_node",
 	},
 	{
 		bug:  "the node that applied a change forgets it",
 		file: "internal/redis/apply.go", old: ", Version: change.Version})", new: "})",
-		pkg: whole, test: "TestF36AChangeThatWasAppliedHoldsThoughOlderKeysArePutBack/a_pause,_asked_of_the_node_that_made_it",
+		pkg: everything, test: "TestF36AChangeThatWasAppliedHoldsThoughOlderKeysArePutBack/a_pause,_asked_of_the_node_that_made_it",
 	},
 	{
 		bug:  "older keys tell who holds a coupon",
 		file: "internal/redis/lua/place.lua", old: "if forgotten then return forgotten end", new: "",
-		pkg: whole, test: "TestF36AChangeThatWasAppliedHoldsThoughOlderKeysArePutBack/a_void",
+		pkg: everything, test: "TestF36AChangeThatWasAppliedHoldsThoughOlderKeysArePutBack/a_void",
 	},
 	{
 		bug:  "a change is applied to older keys",
 		file: "internal/redis/lua/apply.lua", old: "if forgotten then return forgotten end", new: "",
-		pkg: whole, test: "TestF36AChangeThatWasAppliedHoldsThoughOlderKeysArePutBack/a_pause",
+		pkg: everything, test: "TestF36AChangeThatWasAppliedHoldsThoughOlderKeysArePutBack/a_pause",
 	},
 	{
 		bug:  "a gate gives a ticket again that it told this node",
 		file: "internal/redis/lua/line.lua", old: "later == 0 and tonumber(ticket) > (line and line.last or 0)", new: "false",
-		pkg: whole, test: "TestF36ATicketThatWasToldIsNobodyElsesThoughOlderKeysArePutBack/the_node_that_told_it",
+		pkg: everything, test: "TestF36ATicketThatWasToldIsNobodyElsesThoughOlderKeysArePutBack/the_node_that_told_it",
 	},
 	{
 		bug:  "a node forgets the tickets that it reads",
 		file: "internal/redis/place.go", old: "	c.remembers.add(k, s.witness)\n", new: "",
-		pkg: whole, test: "TestF36ATicketThatWasToldIsNobodyElsesThoughOlderKeysArePutBack/a_node_that_read",
+		pkg: everything, test: "TestF36ATicketThatWasToldIsNobodyElsesThoughOlderKeysArePutBack/a_node_that_read",
 	},
 	{
 		bug:  "a gate that has forgotten is taken for verified",
@@ -257,28 +257,28 @@ var gatesBugs = []mutant{
 	},
 	{
 		bug:  "a gate in an epoch that has ended stands",
-		file: "internal/redis/lua/standing.lua", old: "tonumber(c.epoch) < epoch then return {'ended'", new: "false then return {'ended'",
-		pkg: whole, test: "TestF03AGateInAnEpochThatHasEndedIsNoticed/SQLite",
+		file: "internal/redis/lua/inspect.lua", old: "tonumber(c.epoch) < epoch then return {'ended'", new: "false then return {'ended'",
+		pkg: everything, test: "TestF03AGateInAnEpochThatHasEndedIsNoticed/SQLite",
 	},
 	{
 		bug:  "an older gate that restarts is rebuilt without being asked",
-		file: "internal/redis/lua/standing.lua", old: "if not c.frozen and tonumber(c.epoch)", new: "if not c.frozen and not unverified(c) and tonumber(c.epoch)",
-		pkg: whole, test: "TestF03AGateInAnEpochThatHasEndedIsNoticed/SQLite",
+		file: "internal/redis/lua/inspect.lua", old: "if not c.frozen and tonumber(c.epoch)", new: "if not c.frozen and not unverified(c) and tonumber(c.epoch)",
+		pkg: everything, test: "TestF03AGateInAnEpochThatHasEndedIsNoticed/SQLite",
 	},
 	{
 		bug:  "what an older gate says of a coupon is told",
 		file: "internal/gate/router.go", old: "refusal != nil || m == known && errors", new: "refusal != nil || false && errors",
-		pkg: whole, test: "TestF03ANodeThatStartsAtAnOlderGateDecidesNothing",
+		pkg: everything, test: "TestF03ANodeThatStartsAtAnOlderGateDecidesNothing",
 	},
 	{
 		bug:  "the claim script does not heed the ledger's epoch",
 		file: "internal/redis/lua/line.lua", old: "if tonumber(c.epoch) < tonumber(epoch) then return {'behind'", new: "if false then return {'behind'",
-		pkg: whole, test: "TestF03AClaimSaysWhichEpochIsTheLedgers",
+		pkg: everything, test: "TestF03AClaimSaysWhichEpochIsTheLedgers",
 	},
 	{
 		bug:  "entries of an older gate stay in its journal",
 		file: "internal/redis/consumer_stream.go", old: "of := one.of, cmp.Or(one.Epoch, one.of.epoch)", new: "of := one.of, cmp.Or(one.of.epoch, one.Epoch)",
-		pkg: whole, test: "TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser/SQLite",
+		pkg: everything, test: "TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser/SQLite",
 	},
 	{
 		bug:  "an older gate is told of numbers of a later epoch",
@@ -288,7 +288,7 @@ var gatesBugs = []mutant{
 	{
 		bug:  "an entry of another epoch stays in the journal, and nothing after it is recorded",
 		file: "internal/redis/lua/settle.lua", old: "if not theirs or entry and field(entry, 'epoch') == a.of then", new: "if not theirs then",
-		pkg: whole, test: "TestF50EntriesOfOtherEpochsAreDeadLettersAndTheRestIsRecorded",
+		pkg: everything, test: "TestF50EntriesOfOtherEpochsAreDeadLettersAndTheRestIsRecorded",
 	},
 	{
 		bug:  "the dead letter of an entry of another epoch takes another user's number",

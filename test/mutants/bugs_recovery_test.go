@@ -4,7 +4,7 @@ package mutants_test
 var recoveryBugs = []mutant{
 	{
 		bug:  "the log of another campaign of the same id has people in line",
-		file: "internal/recovery/fold.go", old: "if r.Marker != marker {", new: "if r.Marker == \"\" {",
+		file: "internal/recovery/fold.go", old: "if r.CampaignUID != uid {", new: "if r.CampaignUID == \"\" {",
 		pkg: "./internal/recovery", test: "TestTheLogSaysWhoIsInLine",
 	},
 	{
@@ -65,27 +65,27 @@ var recoveryBugs = []mutant{
 	{
 		bug:  "a gate is frozen before anybody knows whether the log can be read",
 		file: "internal/recovery/line.go", old: "if !withoutLog {", new: "if false {",
-		pkg: whole, test: "TestF77WithoutItsLogALineIsLeftAlone",
+		pkg: everything, test: "TestF77WithoutItsLogALineIsLeftAlone",
 	},
 	{
 		bug:  "a rebuild does not read the log of the line",
 		file: "internal/recovery/attempt.go", old: "\t\ta.read,\n", new: "",
-		pkg: whole, test: "TestF77ALoggedLineOutlivesOneLossAfterTheOther",
+		pkg: everything, test: "TestF77ALoggedLineOutlivesOneLossAfterTheOther",
 	},
 	{
 		bug:  "a rebuilt line has no log",
 		file: "internal/recovery/line.go", old: "a.loaded.Log, a.loaded.LogEpoch = a.logged, a.folded.Epoch", new: "a.loaded.LogEpoch = a.folded.Epoch",
-		pkg: whole, test: "TestF77ALoggedLineOutlivesOneLossAfterTheOther",
+		pkg: everything, test: "TestF77ALoggedLineOutlivesOneLossAfterTheOther",
 	},
 	{
 		bug:  "the ledger does not know where the new epoch begins in the log",
 		file: "internal/recovery/line.go", old: "history.Log.First = end", new: "_ = end",
-		pkg: whole, test: "TestNobodyIsToldAPlaceOfAnEpochThatHasEnded",
+		pkg: everything, test: "TestNobodyIsToldAPlaceOfAnEpochThatHasEnded",
 	},
 	{
 		bug:  "a rebuilt line has a generation of which the log says that it ended",
 		file: "internal/recovery/line.go", old: "max(a.frozen.Line.Generation, a.loaded.Mark.Generation, a.folded.Generation) + 1", new: "max(a.frozen.Line.Generation, a.loaded.Mark.Generation) + 1",
-		pkg: whole, test: "TestF77AGenerationThatSoldOutIsNotInLineAgain",
+		pkg: everything, test: "TestF77AGenerationThatSoldOutIsNotInLineAgain",
 	},
 	{
 		bug:  "a recovery reads the log before it freezes the gate",
@@ -105,7 +105,7 @@ var recoveryBugs = []mutant{
 	{
 		bug:  "a line that is logged anew has nobody in its log",
 		file: "internal/recovery/line.go", old: "if err = a.append(ctx, log); errors.Is(", new: "if errors.Is(",
-		pkg: whole, test: "TestTheLogOfALineIsMadeAnew",
+		pkg: everything, test: "TestTheLogOfALineIsMadeAnew",
 	},
 	{
 		bug:  "a rebuild begins while the log of the line cannot be read",
@@ -114,7 +114,7 @@ var recoveryBugs = []mutant{
 	},
 	{
 		bug:  "nobody hears that a line's log cannot be read",
-		file: "internal/recovery/looks.go", old: "if isOfLog && r.events.Rebuilt != nil {", new: "if !isOfLog && r.events.Rebuilt != nil {",
+		file: "internal/recovery/inspect.go", old: "if isOfLog && r.events.Rebuilt != nil {", new: "if !isOfLog && r.events.Rebuilt != nil {",
 		pkg: "./internal/recovery", test: "TestANodeWithoutTheLogOfALineTellsSoAndBeginsNoAttempt",
 	},
 	{
@@ -125,22 +125,22 @@ var recoveryBugs = []mutant{
 	{
 		bug:  "a rebuild asks whether its gate is ahead before it freezes it",
 		file: "internal/recovery/attempt.go", old: "		a.freeze,\n		a.compare,\n", new: "		a.compare,\n		a.freeze,\n",
-		pkg: whole, test: "TestF54ALedgerThatWasRestoredFromABackupIsNoticed",
+		pkg: everything, test: "TestF54ALedgerThatWasRestoredFromABackupIsNoticed",
 	},
 	{
 		bug:  "a reconcile brings coupons back before it voids those of the same users",
 		file: "internal/recovery/attempt.go", old: "		a.adopt,\n		a.bringBack,\n", new: "		a.bringBack,\n		a.adopt,\n",
-		pkg: whole, test: "TestF54AnEstimateIsWhatTheReconcileComesTo",
+		pkg: everything, test: "TestF54AnEstimateIsWhatTheReconcileComesTo",
 	},
 	{
 		bug:  "a rebuild empties the journal behind the load",
 		file: "internal/recovery/attempt.go", old: "		a.empty,\n		a.load,\n", new: "		a.load,\n		a.empty,\n",
-		pkg: whole, test: "TestF54ALedgerThatFailsOverInsideARebuildGetsTheJournalAgain",
+		pkg: everything, test: "TestF54ALedgerThatFailsOverInsideARebuildGetsTheJournalAgain",
 	},
 	{
 		bug:  "a rebuild carries the line over before it loads the holders",
 		file: "internal/recovery/attempt.go", old: "		a.load,\n		a.carry,\n", new: "		a.carry,\n		a.load,\n",
-		pkg: whole, test: "TestF77ALineWhoseKeysSurviveIsCarriedOver",
+		pkg: everything, test: "TestF77ALineWhoseKeysSurviveIsCarriedOver",
 	},
 	{
 		bug:  "a rebuild switches the gate before the ledger has ended the epoch",
@@ -154,32 +154,32 @@ var recoveryBugs = []mutant{
 	},
 	{
 		bug:  "a rebuild whose owner died before it froze the gate is done by nobody",
-		file: "internal/recovery/looks.go", old: "case a.Rebuilding:", new: "case false:",
+		file: "internal/recovery/inspect.go", old: "case a.Rebuilding:", new: "case false:",
 		pkg: "./test/sim", test: "TestEveryScheduleKeepsThePromises",
 	},
 	{
 		bug:  "campaigns are rebuilt in the order of their ids",
-		file: "internal/recovery/looks.go", old: "range first(active, r.known())", new: "range active",
+		file: "internal/recovery/inspect.go", old: "range first(active, r.known())", new: "range active",
 		pkg: "./internal/recovery", test: "TestF01OpenCampaignsAreRebuiltFirst",
 	},
 	{
 		bug:  "a gate that another node's rebuild switched behind a look is rebuilt again",
-		file: "internal/recovery/looks.go", old: "		if r.standing(ctx, a) == nil {\n", new: "		if false {\n",
+		file: "internal/recovery/inspect.go", old: "		if r.inspect(ctx, a) == nil {\n", new: "		if false {\n",
 		pkg: "./internal/recovery", test: "TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain",
 	},
 	{
 		bug:  "behind another node's attempt that was given up a gate is rebuilt whatever it says",
-		file: "internal/recovery/looks.go", old: "	a.Rebuilding = false // the look found another attempt\n", new: "",
+		file: "internal/recovery/inspect.go", old: "	a.Rebuilding = false // the look found another attempt\n", new: "",
 		pkg: "./internal/recovery", test: "TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain",
 	},
 	{
 		bug:  "a rebuild that is about to switch its frozen gate is given no time",
-		file: "internal/recovery/looks.go", old: "asks = switchAsks", new: "asks = 1",
+		file: "internal/recovery/inspect.go", old: "asks = replaceAsks", new: "asks = 1",
 		pkg: "./internal/recovery", test: "TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain",
 	},
 	{
 		bug:  "a rebuild whose owner died before the freeze is taken for needless",
-		file: "internal/recovery/looks.go", old: "	if attempt.Left {\n", new: "	if false {\n",
+		file: "internal/recovery/inspect.go", old: "	if attempt.Left {\n", new: "	if false {\n",
 		pkg: "./internal/recovery", test: "TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain",
 	},
 	{
@@ -200,22 +200,22 @@ var recoveryBugs = []mutant{
 	{
 		bug:  "whoever orders a rebuild rebuilds in whatever epoch the campaign is by then",
 		file: "internal/recovery/machine.go", old: "r.begin(ctx, actor, id, before.Epoch,", new: "r.begin(ctx, actor, id, before.Epoch*0,",
-		pkg: whole, test: "TestF05WhoWantsALostGateRebuiltTakesWhatAnotherRebuilt",
+		pkg: everything, test: "TestF05WhoWantsALostGateRebuiltTakesWhatAnotherRebuilt",
 	},
 	{
 		bug:  "a ledger is not taken for an older one by its version",
 		file: "internal/recovery/age.go", old: "case s.Version > r.Version:", new: "case false:",
-		pkg: whole, test: "TestF54AGateThatIsAheadInOneThingAloneIsNotRebuilt",
+		pkg: everything, test: "TestF54AGateThatIsAheadInOneThingAloneIsNotRebuilt",
 	},
 	{
 		bug:  "a reconcile does not bring the holders back",
 		file: "internal/recovery/attempt.go", old: "lacking, err := a.lacking(ctx, a.Rebuild)", new: "lacking, err := []firstcome.Coupon(nil), ctx.Err()",
-		pkg: whole, test: "TestF54AReconcileBringsBackWhatTheGateHas",
+		pkg: everything, test: "TestF54AReconcileBringsBackWhatTheGateHas",
 	},
 	{
 		bug:  "a reconcile that was cut off counts as done",
-		file: "internal/recovery/looks.go", old: "	case a.Reconciling:\n		return &gate.LedgerRolledBackError{Campaign: a.Campaign}\n", new: "",
-		pkg: whole, test: "TestF54AReconcileThatWasCutOffIsEndedByNoRebuild",
+		file: "internal/recovery/inspect.go", old: "	case a.Reconciling:\n		return &gate.LedgerRolledBackError{Campaign: a.Campaign}\n", new: "",
+		pkg: everything, test: "TestF54AReconcileThatWasCutOffIsEndedByNoRebuild",
 	},
 	{
 		bug:  "whoever looks does not see that an epoch has ended",
@@ -245,21 +245,21 @@ var recoveryBugs = []mutant{
 	{
 		bug:  "whoever orders a rebuild of what is lost finds an older gate well",
 		file: "internal/recovery/machine.go", old: "case errors.Is(err, errCreating), errors.Is(err, gate.ErrLedgerRolledBack):", new: "case errors.Is(err, errCreating), refuses(err):",
-		pkg: whole, test: "TestF03AnOperatorMakesAnOlderGateTheGate",
+		pkg: everything, test: "TestF03AnOperatorMakesAnOlderGateTheGate",
 	},
 	{
 		bug:  "a campaign is created in the ledger although Redis has lost its name",
 		file: "internal/recovery/reconcile.go", old: "	case !named:", new: "	case !named && false:",
-		pkg: whole, test: "TestF05NoCampaignIsCreatedAtARedisThatHasLostItsName",
+		pkg: everything, test: "TestF05NoCampaignIsCreatedAtARedisThatHasLostItsName",
 	},
 	{
 		bug:  "a node that starts while Redis is away ends at once",
 		file: "cmd/firstcome/gates.go", old: "if !errors.Is(err, firstcome.ErrBusy) || time.Now().After(end) {", new: "if true {",
-		pkg: whole, test: "TestAStartWaitsForItsGateForAMinute",
+		pkg: everything, test: "TestAStartWaitsForItsGateForAMinute",
 	},
 	{
 		bug:  "a node that starts waits for ever for a Redis that is away",
 		file: "cmd/firstcome/gates.go", old: "|| time.Now().After(end) {", new: "{",
-		pkg: whole, test: "TestAStartWaitsForItsGateForAMinute",
+		pkg: everything, test: "TestAStartWaitsForItsGateForAMinute",
 	},
 }

@@ -39,7 +39,7 @@ func TestEveryPlantedBugIsFound(t *testing.T) {
 // share is the probability that the bug is planted.
 func (m mutant) share() float64 {
 	least := 1. / 8
-	if m.pkg == whole {
+	if m.pkg == everything {
 		least = 0
 	}
 	return least + stage.Soak()*(1-least)

@@ -18,7 +18,7 @@ const root = "../.."
 
 // whole is the package of which each build takes half a minute: its bugs are planted in as much of a soak as SOAK says. At least an eighth of the
 // others is planted, by chance.
-const whole = "./cmd/firstcome"
+const everything = "./cmd/firstcome"
 
 // A mutant is one bug: in file, old is replaced by new, and the test of the package has to fail.
 type mutant struct {

@@ -28,9 +28,9 @@ type bug struct {
 	// The others return what takes the place of a part of a node.
 	gate    func(*wire, gated) gated                         // what a node asks at the gate
 	claims  func(*wire, gate.Decider) gate.Decider           // what its Issuer asks
-	drains  func(*wire, gate.Drains) gate.Drains             // what its Waiter asks
+	drains  func(*wire, gate.Progress) gate.Progress         // what its Waiter asks
 	keeper  func(*wire, record.Keeper) record.Keeper         // what its Recorder asks
-	book    func(*wire, gate.ChangeBook) gate.ChangeBook     // what its Changer asks of the ledger
+	book    func(*wire, gate.ChangeLog) gate.ChangeLog       // what its Changer asks of the ledger
 	applier func(*wire, gate.Applier) gate.Applier           // and of the gate
 	remade  func(*Gate) recovery.Gate                        // the gate, as its Machine asks it
 	refills func(*Ledger) rebuilds                           // and the ledger

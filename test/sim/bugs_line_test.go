@@ -101,7 +101,7 @@ var lineBugs = []bug{
 		return carrying{g, func(ctx context.Context, r recovery.Rebuild) (recovery.Carried, error) {
 			carried, err := g.Carry(ctx, r, 0)
 			l, c := g.loaded[r.Attempt], g.campaigns[r.Campaign]
-			if err == nil && carried.Passed > 0 {
+			if err == nil && carried.LeftWithCoupon > 0 {
 				l.people = slices.Clone(c.People)
 				carried = recovery.Carried{First: l.people[0].Ticket, Last: l.people[len(l.people)-1].Ticket, People: int64(len(l.people))}
 			}

@@ -16,17 +16,17 @@ type modest struct {
 	hides, holds bool // that it is ahead; its holders
 }
 
-// Standing implements recovery.Gate.
-func (m modest) Standing(ctx context.Context, r gate.Revision) error {
+// Inspect implements recovery.Gate.
+func (m modest) Inspect(ctx context.Context, r gate.Revision) error {
 	if m.hides && m.ahead(r) != nil {
-		return m.stands(r.Campaign)
+		return m.inspect(r.Campaign)
 	}
-	return m.Gate.Standing(ctx, r)
+	return m.Gate.Inspect(ctx, r)
 }
 
-// Stopped implements recovery.Gate.
-func (m modest) Stopped(ctx context.Context, r gate.Revision) (recovery.Stopped, error) {
-	s, err := m.Gate.Stopped(ctx, r)
+// GateState implements recovery.Gate.
+func (m modest) GateState(ctx context.Context, r gate.Revision) (recovery.GateState, error) {
+	s, err := m.Gate.GateState(ctx, r)
 	if m.hides && m.ahead(r) != nil {
 		s.Version, s.Epoch, s.DrainedThrough = r.Version, r.Epoch, r.Drained
 	}
@@ -53,16 +53,16 @@ func (m modest) Held(ctx context.Context, r recovery.Rebuild, each func(firstcom
 // A careless ledger is a ledger with a bug in adopting a gate's state.
 type careless struct {
 	*Ledger
-	adopt func(a *account, gate *recovery.Stopped, absent *[]firstcome.Coupon)
+	adopt func(a *account, gate *recovery.GateState, absent *[]firstcome.Coupon)
 }
 
 // Adopt implements recovery.Ledger.
-func (c careless) Adopt(ctx context.Context, r recovery.Rebuild, gate recovery.Stopped, absent []firstcome.Coupon, complete bool) (recovery.Adopted, error) {
+func (c careless) Adopt(ctx context.Context, r recovery.Rebuild, gate recovery.GateState, absent []firstcome.Coupon, complete bool) (recovery.Adopted, error) {
 	c.adopt(c.campaigns[r.Campaign], &gate, &absent)
 	return c.Ledger.Adopt(ctx, r, gate, absent, complete)
 }
 
-func adopts(change func(a *account, gate *recovery.Stopped, absent *[]firstcome.Coupon)) func(*Ledger) rebuilds {
+func adopts(change func(a *account, gate *recovery.GateState, absent *[]firstcome.Coupon)) func(*Ledger) rebuilds {
 	return func(l *Ledger) rebuilds { return careless{l, change} }
 }
 
@@ -70,8 +70,8 @@ func adopts(change func(a *account, gate *recovery.Stopped, absent *[]firstcome.
 var putBackBugs = []bug{
 	{name: "nobody sees that a gate is ahead", remade: func(g *Gate) recovery.Gate { return modest{Gate: g, hides: true} }},
 	{name: "a reconcile brings nothing back", remade: func(g *Gate) recovery.Gate { return modest{Gate: g, holds: true} }},
-	{name: "a reconcile keeps the ledger's terms", seed: 2331, refills: adopts(func(a *account, gate *recovery.Stopped, _ *[]firstcome.Coupon) {
+	{name: "a reconcile keeps the ledger's terms", seed: 2331, refills: adopts(func(a *account, gate *recovery.GateState, _ *[]firstcome.Coupon) {
 		gate.Quantity, gate.Paused, gate.Closed = a.Quantity, a.Paused, a.Closed
 	})},
-	{name: "a reconcile voids nothing", seed: 2196, refills: adopts(func(_ *account, _ *recovery.Stopped, absent *[]firstcome.Coupon) { *absent = nil })},
+	{name: "a reconcile voids nothing", seed: 2196, refills: adopts(func(_ *account, _ *recovery.GateState, absent *[]firstcome.Coupon) { *absent = nil })},
 }

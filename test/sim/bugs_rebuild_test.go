@@ -59,12 +59,12 @@ func (s steps) Empty(ctx context.Context, r recovery.Rebuild, to record.Sink) er
 	return s.Gate.Empty(ctx, r, to)
 }
 
-// Switch implements recovery.Gate.
-func (s steps) Switch(ctx context.Context, r recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
+// Replace implements recovery.Gate.
+func (s steps) Replace(ctx context.Context, r recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
 	if c := s.campaigns[r.Campaign]; s.toward != nil && c != nil {
 		s.toward(c, r)
 	}
-	return s.Gate.Switch(ctx, r, f, loaded, fill)
+	return s.Gate.Replace(ctx, r, f, loaded, fill)
 }
 
 // books is a ledger with bugs in calls of a rebuild; a nil call is correct.
@@ -121,7 +121,7 @@ func finishes(do func(l *Ledger, a *account, r *recovery.Rebuild, loaded *recove
 // insists has a recorder bring coupons whose numbers are lost again, as those of the latest epoch.
 func insists(t *town) {
 	t.bug.keeper = func(_ *wire, k record.Keeper) record.Keeper {
-		return keeping{k, func(ctx context.Context, b record.Batch) (record.Drained, error) {
+		return keeping{k, func(ctx context.Context, b record.Batch) (record.Result, error) {
 			drained, err := k.Record(ctx, b)
 			if err == nil && drained.Lost > 0 {
 				b.Epoch = drained.Epoch
@@ -135,7 +135,7 @@ func insists(t *town) {
 // overreaches has an old server take the ceiling that the ledger granted in the epoch after its own, from a recorder that still reaches it.
 func overreaches(t *town) {
 	t.bug.keeper = func(w *wire, k record.Keeper) record.Keeper {
-		return keeping{k, func(ctx context.Context, b record.Batch) (record.Drained, error) {
+		return keeping{k, func(ctx context.Context, b record.Batch) (record.Result, error) {
 			drained, err := k.Record(ctx, b)
 			if err == nil {
 				err = order(ctx, w, "the gate", show("to go up to", drained.Ceiling), func() error {

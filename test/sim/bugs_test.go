@@ -44,11 +44,11 @@ func spoiled(change func(d *firstcome.Decision, sent time.Time)) func(*wire, gat
 // keeping is a ledger with a bug in recording.
 type keeping struct {
 	record.Keeper
-	record func(context.Context, record.Batch) (record.Drained, error)
+	record func(context.Context, record.Batch) (record.Result, error)
 }
 
 // Record implements record.Keeper.
-func (k keeping) Record(ctx context.Context, b record.Batch) (record.Drained, error) {
+func (k keeping) Record(ctx context.Context, b record.Batch) (record.Result, error) {
 	return k.record(ctx, b)
 }
 
@@ -60,22 +60,22 @@ func (a applying) Apply(ctx context.Context, c firstcome.Change) (bool, error) {
 
 // hasty is a gate that says of everything that it is recorded.
 type hasty struct {
-	gate.Drains
+	gate.Progress
 	gate *Gate
 	wire *wire
 }
 
-// DrainedThrough is gate.Drains'.
+// DrainedThrough is gate.Progress'.
 func (h hasty) DrainedThrough(ctx context.Context, _ firstcome.CampaignID) (int64, error) {
 	return ask(ctx, h.wire, "the gate", "how far it is drained", func() (int64, error) {
 		if c := h.gate.campaigns[campaign]; c != nil {
 			return c.Last, nil
 		}
-		return 0, gate.ErrLost
+		return 0, gate.ErrGone
 	})
 }
 
-// Has is gate.Drains'.
+// Has is gate.Progress'.
 func (hasty) Has(_ context.Context, _ firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
 	return slices.Repeat([]bool{true}, len(coupons)), nil
 }
@@ -146,7 +146,7 @@ func swapped(t *town) {
 // twice makes the ledger store repeated coupons again.
 func twice(t *town) {
 	t.bug.keeper = func(_ *wire, k record.Keeper) record.Keeper {
-		return keeping{k, func(ctx context.Context, b record.Batch) (record.Drained, error) {
+		return keeping{k, func(ctx context.Context, b record.Batch) (record.Result, error) {
 			a := t.ledger.campaigns[campaign]
 			for _, c := range b.Coupons {
 				if a.coupon(c.Number) != nil {
@@ -215,16 +215,16 @@ var bugs = []bug{
 		}
 	})},
 	{name: "what is recorded is acknowledged before it is", keeper: func(w *wire, k record.Keeper) record.Keeper {
-		return keeping{k, func(ctx context.Context, b record.Batch) (record.Drained, error) {
+		return keeping{k, func(ctx context.Context, b record.Batch) (record.Result, error) {
 			if len(b.Coupons) == 0 { // it says how a line ended
 				return k.Record(ctx, b)
 			}
 			go func() { _, _ = k.Record(context.WithoutCancel(ctx), b) }()
-			return record.Drained{Through: b.Coupons[len(b.Coupons)-1].Number}, nil
+			return record.Result{Through: b.Coupons[len(b.Coupons)-1].Number}, nil
 		}}
 	}},
 	{name: "a recorder skips an entry", keeper: func(_ *wire, k record.Keeper) record.Keeper {
-		return keeping{k, func(ctx context.Context, b record.Batch) (record.Drained, error) {
+		return keeping{k, func(ctx context.Context, b record.Batch) (record.Result, error) {
 			if len(b.Coupons) > 1 {
 				b.Coupons = b.Coupons[:len(b.Coupons)-1]
 			}
@@ -232,7 +232,7 @@ var bugs = []bug{
 		}}
 	}},
 	{name: "a recorder gives up after an error", keeper: func(_ *wire, k record.Keeper) record.Keeper {
-		return keeping{k, func(ctx context.Context, b record.Batch) (record.Drained, error) {
+		return keeping{k, func(ctx context.Context, b record.Batch) (record.Result, error) {
 			drained, err := k.Record(ctx, b)
 			if errors.Is(err, errLost) {
 				err = nil
@@ -241,7 +241,7 @@ var bugs = []bug{
 		}}
 	}},
 	{name: "a recorder buries what got no answer", keeper: func(_ *wire, k record.Keeper) record.Keeper {
-		return keeping{k, func(ctx context.Context, b record.Batch) (record.Drained, error) {
+		return keeping{k, func(ctx context.Context, b record.Batch) (record.Result, error) {
 			drained, err := k.Record(ctx, b)
 			if errors.Is(err, errLost) {
 				err = record.ErrRefused
@@ -251,7 +251,7 @@ var bugs = []bug{
 	}},
 	{name: "a ledger stores twice what comes twice", models: twice},
 	{name: "a waiter says recorded too early", models: func(t *town) {
-		t.bug.drains = func(w *wire, d gate.Drains) gate.Drains { return hasty{d, t.gate, w} }
+		t.bug.drains = func(w *wire, d gate.Progress) gate.Progress { return hasty{d, t.gate, w} }
 	}},
 	{name: "an operator is answered before the gate has the change", applier: func(_ *wire, a gate.Applier) gate.Applier {
 		return applying(func(ctx context.Context, c firstcome.Change) (bool, error) {

@@ -101,7 +101,7 @@ func (g *Gate) course(id firstcome.CampaignID) (*course, error) {
 	case c == nil && g.logs[id] == nil:
 		return nil, firstcome.ErrNoCampaign
 	case c == nil, c.Version == 0, c.Last < c.Drained: // the ledger has numbers that were never given here
-		return nil, gate.ErrLost
+		return nil, gate.ErrGone
 	}
 	return c, nil
 }
@@ -153,10 +153,10 @@ func (g *Gate) Apply(_ context.Context, change firstcome.Change) (refused bool, 
 	if g.logs[change.Campaign] == nil && change.Version == 1 {
 		g.logs[change.Campaign] = &[]stage.Happening{}
 		c, err = &course{Course: stage.NewCourse(change, g.logs[change.Campaign]), run: g.run.ID}, nil
-		c.Marker, g.campaigns[change.Campaign] = marker, c
+		c.CampaignUID, g.campaigns[change.Campaign] = campaignUID, c
 	}
 	if err == firstcome.ErrNoCampaign {
-		err = gate.ErrLost
+		err = gate.ErrGone
 	}
 	if err == nil {
 		err = g.verified(c)
@@ -193,7 +193,7 @@ func (g *Gate) CouponOf(_ context.Context, id firstcome.CampaignID, user firstco
 	return held, err
 }
 
-// Has is gate.Drains'.
+// Has is gate.Progress'.
 func (g *Gate) Has(_ context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (has []bool, err error) {
 	err = g.of(id, func(c *course) {
 		has = make([]bool, len(coupons))
@@ -210,13 +210,13 @@ func (g *Gate) State(_ context.Context, id firstcome.CampaignID) (state gate.Sta
 	err = g.of(id, func(c *course) {
 		state = gate.State{
 			Version: c.Version, Epoch: c.Epoch, InForce: c.InForce(), Issued: c.Last, LastNumber: c.Last,
-			DrainedThrough: c.Drained, Now: g.Clock().UTC(), Instants: c.Instants, Lost: g.verified(c) != nil, Waiting: c.Line.Waiting,
+			DrainedThrough: c.Drained, Now: g.Clock().UTC(), Instants: c.Instants, Gone: g.verified(c) != nil, Waiting: c.Line.Waiting,
 		}
 	})
 	return state, err
 }
 
-// DrainedThrough is gate.Drains'.
+// DrainedThrough is gate.Progress'.
 func (g *Gate) DrainedThrough(_ context.Context, id firstcome.CampaignID) (through int64, err error) {
 	err = g.of(id, func(c *course) { through = c.Drained })
 	return through, err
@@ -227,7 +227,7 @@ type watcher struct {
 	each func(firstcome.CampaignID, int64)
 }
 
-// WatchDrained is gate.Drains'.
+// WatchDrained is gate.Progress'.
 func (g *Gate) WatchDrained(ctx context.Context, ready func(), each func(firstcome.CampaignID, int64)) error {
 	one := &watcher{each}
 	g.mu.Lock()

@@ -205,7 +205,7 @@ func (h *history) begin(p *person, n *node, what string) (context.Context, *aske
 	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), asksFor, p.name))
 	a := &asked{person: p, node: n, what: what, sent: len(h.looks), sentAt: time.Now(), cancel: cancel, stray: h.town.astray(n), refused: n.refuses(), knew: n.epoch()}
 	h.town.say("  …", p.name, "wants", what, "of", n.name)
-	if what == string(ledger.Resume) && h.stop != nil && h.stop.what == string(ledger.Pause) {
+	if what == string(firstcome.ChangeResume) && h.stop != nil && h.stop.what == string(firstcome.ChangePause) {
 		h.stop = nil
 	}
 	p.busy = a
@@ -243,7 +243,7 @@ func (h *history) answered(a *asked, d firstcome.Decision, err error) {
 	}
 	if err != nil {
 		h.town.say("  … because:", err)
-		if h.town.outages == 0 && (errors.Is(err, issue.ErrUnrecorded) || errors.Is(err, gate.ErrLost)) {
+		if h.town.outages == 0 && (errors.Is(err, issue.ErrUnrecorded) || errors.Is(err, gate.ErrGone)) {
 			h.breach("P5", "%s was told: %v", a.name, err)
 		}
 		return
@@ -308,10 +308,10 @@ func (h *history) changed(a *asked, s ledger.Status, err error) {
 // stops notes a pause or a close that was answered, if it surely lasts: a resume that was asked for before may arrive again, or late.
 func (h *history) stops(a *asked) {
 	resumed := func(b *asked) bool {
-		return b.what == string(ledger.Resume) && (h.town.lost > 0 || b.outcome == 0 || b.received > a.sent)
+		return b.what == string(firstcome.ChangeResume) && (h.town.lost > 0 || b.outcome == 0 || b.received > a.sent)
 	}
 	switch {
-	case a.what == string(ledger.Close), a.what == string(ledger.Pause) && !slices.ContainsFunc(h.asked, resumed):
+	case a.what == string(firstcome.ChangeClose), a.what == string(firstcome.ChangePause) && !slices.ContainsFunc(h.asked, resumed):
 		h.stop = a
 	}
 }

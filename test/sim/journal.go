@@ -63,7 +63,7 @@ func (g *Gate) read(id firstcome.CampaignID) (r reading) {
 // settle takes entries out of the journal that the ledger has, flags the dead letters at their holders, and raises the number up to
 // which a campaign is drained, and its ceiling: one step. That number stays below all that is in the journal. A campaign that is in
 // another epoch has another journal: nothing is done then.
-func (g *Gate) settle(id firstcome.CampaignID, drained record.Drained, ids []int64) error {
+func (g *Gate) settle(id firstcome.CampaignID, drained record.Result, ids []int64) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := g.campaigns[id]
@@ -151,7 +151,7 @@ func (s *Source) Next(ctx context.Context, id firstcome.CampaignID) (b record.Ba
 var errEnded = errors.New("their epoch has ended")
 
 // Ack implements record.Source.
-func (s *Source) Ack(ctx context.Context, receipt any, drained record.Drained) (before int64, err error) {
+func (s *Source) Ack(ctx context.Context, receipt any, drained record.Result) (before int64, err error) {
 	got := receipt.(reading)
 	if got.Epoch > 0 && got.Epoch < drained.Epoch && !s.heedless {
 		return 0, errEnded

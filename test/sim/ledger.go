@@ -80,7 +80,7 @@ func (l *Ledger) of(id firstcome.CampaignID, do func(*account) error) error {
 }
 
 // Record implements record.Keeper.
-func (l *Ledger) Record(_ context.Context, b record.Batch) (drained record.Drained, err error) {
+func (l *Ledger) Record(_ context.Context, b record.Batch) (drained record.Result, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.campaigns[b.Campaign]
@@ -124,12 +124,12 @@ func (l *Ledger) Record(_ context.Context, b record.Batch) (drained record.Drain
 	if b.Epoch == a.epoch {
 		a.reported(b.Line)
 	}
-	l.tell(a, b.Told, &drained)
+	l.tell(a, b.LettersKnownThrough, &drained)
 	return drained, nil
 }
 
 // Bury implements record.Keeper.
-func (l *Ledger) Bury(_ context.Context, b record.Batch, _ string) (drained record.Drained, err error) {
+func (l *Ledger) Bury(_ context.Context, b record.Batch, _ string) (drained record.Result, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.campaigns[b.Campaign]
@@ -159,13 +159,13 @@ func (l *Ledger) Bury(_ context.Context, b record.Batch, _ string) (drained reco
 	if b.Epoch == a.epoch {
 		a.reported(b.Line)
 	}
-	l.tell(a, b.Told, &drained)
+	l.tell(a, b.LettersKnownThrough, &drained)
 	return drained, nil
 }
 
 // tell says how far a campaign is drained, and adds the dead letters that were not told before.
-func (l *Ledger) tell(a *account, told int64, drained *record.Drained) {
-	drained.Told, drained.Through, drained.Grant = told, l.through(a), l.grant(a)
+func (l *Ledger) tell(a *account, told int64, drained *record.Result) {
+	drained.LettersKnownThrough, drained.Through, drained.Grant = told, l.through(a), l.grant(a)
 	for of, one := range l.letters {
 		c := firstcome.Coupon{Campaign: a.ID, Number: one.number, User: one.user}
 		is := func(k firstcome.Coupon) bool { return k.Number == c.Number && k.User == c.User }

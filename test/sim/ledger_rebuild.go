@@ -98,10 +98,10 @@ func (l *Ledger) DurableRun(_ context.Context, run string) (durable, seen bool, 
 	return durable, seen, nil
 }
 
-// Standard implements recovery.Ledger.
-func (l *Ledger) Standard(ctx context.Context, id firstcome.CampaignID, version int64) (s recovery.Standard, err error) {
+// LedgerState implements recovery.Ledger.
+func (l *Ledger) LedgerState(ctx context.Context, id firstcome.CampaignID, version int64) (s recovery.LedgerState, err error) {
 	err = l.of(id, func(a *account) error {
-		s = recovery.Standard{Campaign: a.Campaign, Applied: a.applied, Epoch: a.epoch, LastNumber: a.highest(), DrainedThrough: a.drained}
+		s = recovery.LedgerState{Campaign: a.Campaign, Applied: a.applied, Epoch: a.epoch, LastNumber: a.highest(), DrainedThrough: a.drained}
 		if version < a.Version { // what waits has not come to the gate
 			switch a.changes[version].Kind {
 			case firstcome.ChangePause, firstcome.ChangeResume:
@@ -177,7 +177,7 @@ func (l *Ledger) Active(context.Context) (all []gate.Revision, err error) {
 	defer l.mu.Unlock()
 	for id, a := range l.campaigns {
 		all = append(all, gate.Revision{
-			Campaign: id, Marker: marker, Version: a.Version, Applied: a.applied, Epoch: a.epoch, Drained: a.drained, Rebuilding: !a.rebuildingAt.IsZero(),
+			Campaign: id, CampaignUID: campaignUID, Version: a.Version, Applied: a.applied, Epoch: a.epoch, Drained: a.drained, Rebuilding: !a.rebuildingAt.IsZero(),
 			Reconciling: a.reconciling() != nil, Creating: a.applied == 0 && a.highest() == 0,
 		})
 	}
@@ -205,7 +205,7 @@ func (l *Ledger) begin(a *account, actor string) (r recovery.Rebuild, err error)
 	left := !a.rebuildingAt.IsZero()
 	a.attempt, a.rebuildingAt = l.nextAttempt(a.attempt), l.Clock()
 	return recovery.Rebuild{
-		Campaign: a.ID, Marker: marker, Attempt: a.attempt, Epoch: a.epoch, Version: a.Version, Drained: a.drained, Actor: actor, InForce: a.inForce(), Left: left,
+		Campaign: a.ID, CampaignUID: campaignUID, Attempt: a.attempt, Epoch: a.epoch, Version: a.Version, Drained: a.drained, Actor: actor, InForce: a.inForce(), Left: left,
 	}, nil
 }
 
@@ -320,7 +320,7 @@ func (a *account) carry(frozen firstcome.Line, carried recovery.Carried) (lostPl
 		*l = frozen
 	}
 	l.Due = frozen.Due
-	lostPlaces = max(0, l.Waiting-carried.People-carried.Passed)
+	lostPlaces = max(0, l.Waiting-carried.People-carried.LeftWithCoupon)
 	if !a.lined() && l.LastTicket == 0 && carried.People == 0 {
 		return lostPlaces
 	}

@@ -83,7 +83,7 @@ func (g *Gate) Decides(_ context.Context, id firstcome.CampaignID, epoch int64) 
 	if g.knows(id).Epoch > epoch {
 		return recovery.ErrAhead
 	}
-	return cmp.Or(g.outlived(id, epoch), g.stands(id))
+	return cmp.Or(g.outlived(id, epoch), g.inspect(id))
 }
 
 // LineOf is gate.Places'.

@@ -85,18 +85,18 @@ func (t *town) boot(name string) *node {
 	}
 	n.refuses = func() bool { return errors.Is(machine.Refusal(campaign), gate.ErrStaleEpoch) }
 	n.epoch = func() int64 { return machine.Noted(campaign).Epoch }
-	over := &gate.Router{Retired: book, Kept: book, Watch: machine}
+	over := &gate.Router{Retired: book, Ledger: book, Watch: machine}
 	if b.deaf {
 		over.Watch, end.noted = deaf{machine}, func() gate.Revision { return gate.Revision{} }
 	}
 	g := put(b.gate, at, gated(end))
 	over.Gate = g
-	waiter := issue.NewWaiter(put(b.drains, at, gate.Drains(over)))
-	changer := gate.NewChanger(put(b.book, at, gate.ChangeBook(book)), put(b.applier, at, gate.Applier(over)), nil)
-	recorder := record.NewRecorder(&Source{t.gate, at, end.old, b.heedless}, put(b.keeper, at, machine.Guard(book)), record.Limits{OnRecorded: waiter.Recorded})
-	lines := line.NewDispatcher(over, line.Limits{})
+	waiter := issue.NewWaiter(put(b.drains, at, gate.Progress(over)))
+	changer := gate.NewChanger(put(b.book, at, gate.ChangeLog(book)), put(b.applier, at, gate.Applier(over)), nil)
+	recorder := record.NewRecorder(&Source{t.gate, at, end.old, b.heedless}, put(b.keeper, at, machine.Guard(book)), record.Options{OnRecorded: waiter.Recorded})
+	lines := line.NewDispatcher(over, line.Options{})
 	teller := line.NewTeller(over, places)
-	n.issuer = issue.NewIssuer(put(b.claims, at, gate.Decider(over)), issue.Limits{OnJoin: lines.Joined, OnChange: lines.Changed, Teller: teller})
+	n.issuer = issue.NewIssuer(put(b.claims, at, gate.Decider(over)), issue.Options{OnJoin: lines.Joined, OnChange: lines.Changed, Teller: teller})
 	n.places = teller
 	n.answerer = &issue.Answerer{Issuer: n.issuer, Coupons: over, Waiter: waiter, Terms: t.ledger.Terms, Wait: answerWait}
 	n.operator = operate.NewRemote(operate.Ledger{Campaigns: book, Letters: book, Reads: book}, n.issuer, n.answerer, changer, g, unasked{machine})

@@ -102,7 +102,7 @@ func (t *town) stands() error { return t.standsAt(t.gate) }
 
 // standsAt is stands of one of the two servers.
 func (t *town) standsAt(g *Gate) error {
-	return cmp.Or(g.outlived(campaign, t.ledger.campaigns[campaign].epoch), g.stands(campaign))
+	return cmp.Or(g.outlived(campaign, t.ledger.campaigns[campaign].epoch), g.inspect(campaign))
 }
 
 // heal has the old server follow the new one: what it alone had is gone.

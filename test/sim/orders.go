@@ -82,13 +82,13 @@ func (l *Ledger) SetTerms(_ context.Context, _ string, id firstcome.CampaignID, 
 
 func samePace(a, b *firstcome.Pace) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// Switch is operate.Ledger's.
-func (l *Ledger) Switch(_ context.Context, _ string, id firstcome.CampaignID, _ int64, to ledger.Switch) (made int64, err error) {
+// ChangeState is operate.Ledger's.
+func (l *Ledger) ChangeState(_ context.Context, _ string, id firstcome.CampaignID, _ int64, to firstcome.ChangeKind) (made int64, err error) {
 	err = l.change(id, func(a *account) error {
-		if a.Closed && to != ledger.Close {
+		if a.Closed && to != firstcome.ChangeClose {
 			return firstcome.ErrClosed
 		}
-		paused, closed := to == ledger.Pause || to == ledger.Close && a.Paused, a.Closed || to == ledger.Close
+		paused, closed := to == firstcome.ChangePause || to == firstcome.ChangeClose && a.Paused, a.Closed || to == firstcome.ChangeClose
 		if paused == a.Paused && closed == a.Closed {
 			return nil
 		}

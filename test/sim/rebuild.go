@@ -52,8 +52,8 @@ func (g *Gate) loses(id firstcome.CampaignID) {
 	g.journal = slices.DeleteFunc(g.journal, func(e entry) bool { return e.Campaign == id })
 }
 
-// stands is Standing.
-func (g *Gate) stands(id firstcome.CampaignID) error {
+// inspect is Inspect.
+func (g *Gate) inspect(id firstcome.CampaignID) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := g.campaigns[id]
@@ -64,9 +64,9 @@ func (g *Gate) stands(id firstcome.CampaignID) error {
 	return err
 }
 
-// Standing implements recovery.Gate.
-func (g *Gate) Standing(_ context.Context, r gate.Revision) error {
-	return cmp.Or(g.ahead(r), g.outlived(r.Campaign, r.Epoch), g.stands(r.Campaign))
+// Inspect implements recovery.Gate.
+func (g *Gate) Inspect(_ context.Context, r gate.Revision) error {
+	return cmp.Or(g.ahead(r), g.outlived(r.Campaign, r.Epoch), g.inspect(r.Campaign))
 }
 
 // outlived returns a StaleEpochError if the campaign is in an earlier epoch than this, and nobody has frozen it.
@@ -127,15 +127,15 @@ func (g *Gate) Rename(context.Context) error {
 	return nil
 }
 
-// Stopped implements recovery.Gate.
-func (g *Gate) Stopped(_ context.Context, r gate.Revision) (s recovery.Stopped, err error) {
+// GateState implements recovery.Gate.
+func (g *Gate) GateState(_ context.Context, r gate.Revision) (s recovery.GateState, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := g.campaigns[r.Campaign]
 	if c == nil || c.Version == 0 {
-		return s, gate.ErrLost
+		return s, gate.ErrGone
 	}
-	return recovery.Stopped{
+	return recovery.GateState{
 		Was: c.run, Is: g.run.ID, Frozen: c.frozen > 0, Attempt: max(c.frozen, c.attempt), Ceiling: c.Ceiling, ClosedAt: c.ClosedAt, Epoch: c.Epoch, Version: c.Version, LastNumber: c.Last, Ticket: c.lastTicket(), DrainedThrough: c.Drained,
 		InForce: c.InForce(), Holders: c.InForce(), Log: c.Log, Quantity: c.Quantity, OpensAt: c.OpensAt, ClosesAt: c.ClosesAt, Paused: c.Paused, Closed: c.Closed,
 		DecidedAt: c.Seen, Line: c.Lined, Pace: c.Pace, Waitlist: c.Waitlist,
@@ -176,7 +176,7 @@ func (g *Gate) entriesOf(id firstcome.CampaignID) (all []entry) {
 }
 
 // Verified implements recovery.Gate.
-func (g *Gate) Verified(_ context.Context, r gate.Revision, s recovery.Stopped) error {
+func (g *Gate) Verified(_ context.Context, r gate.Revision, s recovery.GateState) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := g.campaigns[r.Campaign]
@@ -281,7 +281,7 @@ func (g *Gate) Carry(_ context.Context, r recovery.Rebuild, _ int64) (carried re
 		void := l.over[p.User]
 		served := void.Generation > c.Line.Generation || void.Generation == c.Line.Generation && void.Ticket >= p.Ticket
 		if _, holds := l.holders[p.User]; holds || served {
-			carried.Passed++
+			carried.LeftWithCoupon++
 			continue
 		}
 		l.people = append(l.people, p)
@@ -320,15 +320,15 @@ func (g *Gate) Seat(_ context.Context, r recovery.Rebuild, _ int64, people []rec
 	return nil
 }
 
-// Switch implements recovery.Gate.
-func (g *Gate) Switch(_ context.Context, r recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
+// Replace implements recovery.Gate.
+func (g *Gate) Replace(_ context.Context, r recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := g.campaigns[r.Campaign]
 	l := g.load(r)
 	switch n := int64(len(l.holders)); {
 	case c == nil:
-		return gate.ErrLost
+		return gate.ErrGone
 	case c.frozen != r.Attempt:
 		return recovery.ErrSuperseded
 	case f.RunID != g.run.ID, n < loaded.Least, n > loaded.Most, int64(len(l.people)) != loaded.People:
@@ -336,7 +336,7 @@ func (g *Gate) Switch(_ context.Context, r recovery.Rebuild, f recovery.Frozen, 
 	}
 	clock := g.Clock().UTC()
 	made := &course{run: g.run.ID, attempt: r.Attempt, Course: stage.Course{
-		Campaign: fill.Campaign, TermsVersion: fill.TermsVersion, Epoch: fill.Epoch, Ceiling: fill.Ceiling, Marker: marker,
+		Campaign: fill.Campaign, TermsVersion: fill.TermsVersion, Epoch: fill.Epoch, Ceiling: fill.Ceiling, CampaignUID: campaignUID,
 		Last: fill.LastNumber, Drained: fill.LastNumber, Holders: maps.Clone(l.holders), Refused: map[int64]bool{}, Seen: later(fill.DecidedAt, clock), Happened: c.Happened,
 		Lined: fill.Pace != nil || fill.Line.Generation > 1,
 		Queue: stage.Queue{Line: fill.Line, People: slices.Clone(l.people), Joined: map[firstcome.UserID]bool{}, Left: map[firstcome.UserID]stage.TicketName{}, Past: slices.Clone(fill.Past)},

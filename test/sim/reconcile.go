@@ -87,7 +87,7 @@ func (a *account) reconciling() *deed {
 const forgotten firstcome.ChangeKind = "forgotten"
 
 // Adopt implements recovery.Ledger.
-func (l *Ledger) Adopt(_ context.Context, r recovery.Rebuild, g recovery.Stopped, absent []firstcome.Coupon, complete bool) (adopted recovery.Adopted, err error) {
+func (l *Ledger) Adopt(_ context.Context, r recovery.Rebuild, g recovery.GateState, absent []firstcome.Coupon, complete bool) (adopted recovery.Adopted, err error) {
 	err = l.of(r.Campaign, func(a *account) error {
 		switch {
 		case a.attempt != r.Attempt, a.rebuildingAt.IsZero():
@@ -115,7 +115,7 @@ func (l *Ledger) Adopt(_ context.Context, r recovery.Rebuild, g recovery.Stopped
 }
 
 // adopt takes over terms and switches of a gate, as a change of one version more than either has.
-func (l *Ledger) adopt(a *account, g recovery.Stopped, voids int64) error {
+func (l *Ledger) adopt(a *account, g recovery.GateState, voids int64) error {
 	terms := a.Terms
 	if a.Version > g.Version { // the gate lacks a change: it is done first
 		if a.applied < a.Version {

@@ -32,7 +32,7 @@ func (t *Topic) intact(log firstcome.LineLog, end int64) error {
 	case t.away:
 		return firstcome.ErrLineLogAway
 	case log.Topic != t.id(), log.First >= 0 && t.first > log.First, t.end() < max(end, log.First):
-		return firstcome.ErrLineLogLost
+		return firstcome.ErrLineLogGone
 	}
 	return nil
 }

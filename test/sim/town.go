@@ -41,8 +41,8 @@ type town struct {
 // the campaign.
 const campaign = firstcome.CampaignID("c")
 
-// marker is the campaign's: see firstcome.Change.
-const marker = "m"
+// campaignUID is the campaign's: see firstcome.Change.
+const campaignUID = "m"
 
 // A person is a user or an operator: they ask one thing after the other.
 type person struct {
@@ -328,18 +328,18 @@ func (t *town) order(p *person, n *node) {
 			return n.operator.SetTerms(ctx, p.name, campaign, 0, edit)
 		})
 	}
-	turn := func(to ledger.Switch) {
+	turn := func(to firstcome.ChangeKind) {
 		t.change(p, n, string(to), func(ctx context.Context) (ledger.Status, error) {
-			return n.operator.Switch(ctx, p.name, campaign, 0, to)
+			return n.operator.ChangeState(ctx, p.name, campaign, 0, to)
 		})
 	}
 	switch t.IntN(24) {
 	case 0:
-		turn(ledger.Close)
+		turn(firstcome.ChangeClose)
 	case 1, 2:
-		turn(ledger.Pause)
+		turn(firstcome.ChangePause)
 	case 3, 4, 5, 6:
-		turn(ledger.Resume)
+		turn(firstcome.ChangeResume)
 	case 7, 8, 9, 10, 11, 12, 13:
 		terms(show("a quantity changed by", by), func(terms *firstcome.Terms) { terms.Quantity = max(0, terms.Quantity+by) })
 	case 14:

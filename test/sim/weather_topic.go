@@ -18,7 +18,7 @@ type logging struct {
 func (t *town) logs(terms *firstcome.Terms) {
 	t.topic = &Topic{}
 	another := line.Record{
-		Logged: firstcome.Logged{Marker: "another", Epoch: 9, Began: 1}, Ticket: firstcome.Ticket{Generation: 9, Number: 9}, User: "a",
+		Logged: firstcome.Logged{CampaignUID: "another", Epoch: 9, Began: 1}, Ticket: firstcome.Ticket{Generation: 9, Number: 9}, User: "a",
 	}
 	for range t.IntN(3) {
 		t.topic.records = append(t.topic.records, another)

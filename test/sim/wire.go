@@ -108,7 +108,7 @@ func spell(value any, err error) string {
 			words[n] = spellDecision(d)
 		}
 		return show(words...)
-	case record.Drained:
+	case record.Result:
 		return show("drained through", v.Through)
 	case reading:
 		return show(len(v.Coupons), "coupons")
@@ -116,7 +116,7 @@ func spell(value any, err error) string {
 		return show(numbers(v.Coupons), "and", v.Waiting, "wait", v.Ended)
 	case stand:
 		return show("ticket", v.place.Ticket, "or number", v.held.Number)
-	case firstcome.Coupon, ledger.Status, holders, refills, recovery.Standard, recovery.Stopped, recovery.Adopted, struct{}:
+	case firstcome.Coupon, ledger.Status, holders, refills, recovery.LedgerState, recovery.GateState, recovery.Adopted, struct{}:
 		return "done"
 	case []firstcome.Coupon:
 		return show(numbers(v))
@@ -131,7 +131,7 @@ func spell(value any, err error) string {
 	case recovery.Rebuilt:
 		return show("epoch", v.Epoch)
 	case recovery.Carried:
-		return show(v.People, "wait, and", v.Passed, "were served")
+		return show(v.People, "wait, and", v.LeftWithCoupon, "were served")
 	case seats:
 		return v.String()
 	case []recordAt:
@@ -275,12 +275,12 @@ func (r remote) CouponOf(ctx context.Context, id firstcome.CampaignID, user firs
 	return decides(ctx, r, show("the coupon of", user), func() (firstcome.Coupon, error) { return r.at().CouponOf(ctx, id, user) })
 }
 
-// DrainedThrough implements gate.Drains.
+// DrainedThrough implements gate.Progress.
 func (r remote) DrainedThrough(ctx context.Context, id firstcome.CampaignID) (int64, error) {
 	return ask(ctx, r.wire, "the gate", "how far it is drained", func() (int64, error) { return r.at().DrainedThrough(ctx, id) })
 }
 
-// Has implements gate.Drains.
+// Has implements gate.Progress.
 func (r remote) Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
 	return ask(ctx, r.wire, "the gate", show("whether it has", numbers(coupons)), func() ([]bool, error) { return r.at().Has(ctx, id, coupons) })
 }
@@ -341,7 +341,7 @@ func numbers(coupons []firstcome.Coupon) (all []int64) {
 	return all
 }
 
-// WatchDrained implements gate.Drains. Each message to a watcher is an event, too, and may be lost.
+// WatchDrained implements gate.Progress. Each message to a watcher is an event, too, and may be lost.
 func (r remote) WatchDrained(ctx context.Context, ready func(), each func(firstcome.CampaignID, int64)) error {
 	return r.gated.WatchDrained(ctx, ready, func(id firstcome.CampaignID, through int64) {
 		r.post(r.of, show(r.of.name, "hears that number", through, "is drained"), func() {
@@ -365,13 +365,13 @@ type paper struct {
 }
 
 // Record implements record.Keeper.
-func (p paper) Record(ctx context.Context, b record.Batch) (record.Drained, error) {
-	return ask(ctx, p.wire, "the ledger", show("to record", numbers(b.Coupons)), func() (record.Drained, error) { return p.Ledger.Record(ctx, b) })
+func (p paper) Record(ctx context.Context, b record.Batch) (record.Result, error) {
+	return ask(ctx, p.wire, "the ledger", show("to record", numbers(b.Coupons)), func() (record.Result, error) { return p.Ledger.Record(ctx, b) })
 }
 
 // Bury implements record.Keeper.
-func (p paper) Bury(ctx context.Context, b record.Batch, cause string) (record.Drained, error) {
-	return ask(ctx, p.wire, "the ledger", show("to bury", numbers(b.Coupons), "because of", cause), func() (record.Drained, error) { return p.Ledger.Bury(ctx, b, cause) })
+func (p paper) Bury(ctx context.Context, b record.Batch, cause string) (record.Result, error) {
+	return ask(ctx, p.wire, "the ledger", show("to bury", numbers(b.Coupons), "because of", cause), func() (record.Result, error) { return p.Ledger.Bury(ctx, b, cause) })
 }
 
 // Has implements gate.Kept.
@@ -381,7 +381,7 @@ func (p paper) Has(ctx context.Context, id firstcome.CampaignID, coupons []first
 
 // StateRetired implements gate.Retired: no campaign is.
 func (paper) StateRetired(context.Context, firstcome.CampaignID) (gate.State, error) {
-	return gate.State{}, gate.ErrLost
+	return gate.State{}, gate.ErrGone
 }
 
 // LoseLine implements gate.Kept.
@@ -427,10 +427,10 @@ func (p paper) SetTerms(ctx context.Context, actor string, id firstcome.Campaign
 	return ask(ctx, p.wire, "the ledger", "to change the terms", func() (int64, error) { return p.Ledger.SetTerms(ctx, actor, id, version, edit) })
 }
 
-// Switch is operate.Ledger's.
-func (p paper) Switch(ctx context.Context, actor string, id firstcome.CampaignID, version int64, to ledger.Switch) (int64, error) {
+// ChangeState is operate.Ledger's.
+func (p paper) ChangeState(ctx context.Context, actor string, id firstcome.CampaignID, version int64, to firstcome.ChangeKind) (int64, error) {
 	ctx = context.WithoutCancel(ctx)
-	return ask(ctx, p.wire, "the ledger", show("to", to), func() (int64, error) { return p.Ledger.Switch(ctx, actor, id, version, to) })
+	return ask(ctx, p.wire, "the ledger", show("to", to), func() (int64, error) { return p.Ledger.ChangeState(ctx, actor, id, version, to) })
 }
 
 // Void is operate.Ledger's.

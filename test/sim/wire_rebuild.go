@@ -17,11 +17,11 @@ func order(ctx context.Context, w *wire, whom, what string, do func() error) err
 	return err
 }
 
-// Standing implements recovery.Gate.
-func (r remote) Standing(ctx context.Context, rev gate.Revision) error {
+// Inspect implements recovery.Gate.
+func (r remote) Inspect(ctx context.Context, rev gate.Revision) error {
 	least := r.least(rev)
 	return order(ctx, r.wire, "the gate", "whether it stands", func() error {
-		return cmp.Or(r.made().Standing(ctx, rev), r.reached().forgot(campaign, least))
+		return cmp.Or(r.made().Inspect(ctx, rev), r.reached().forgot(campaign, least))
 	})
 }
 
@@ -40,10 +40,10 @@ func (r remote) Rename(ctx context.Context) error {
 	return order(ctx, r.wire, "the gate", "to have its name", func() error { return r.made().Rename(ctx) })
 }
 
-// Stopped implements recovery.Gate.
-func (r remote) Stopped(ctx context.Context, rev gate.Revision) (recovery.Stopped, error) {
+// GateState implements recovery.Gate.
+func (r remote) GateState(ctx context.Context, rev gate.Revision) (recovery.GateState, error) {
 	least := r.least(rev)
-	s, err := ask(ctx, r.wire, "the gate", "what it has", func() (recovery.Stopped, error) { return r.made().Stopped(ctx, rev) })
+	s, err := ask(ctx, r.wire, "the gate", "what it has", func() (recovery.GateState, error) { return r.made().GateState(ctx, rev) })
 	s.Witness = least
 	return s, err
 }
@@ -69,7 +69,7 @@ func (r remote) Unrecorded(ctx context.Context, id firstcome.CampaignID, each fu
 }
 
 // Verified implements recovery.Gate.
-func (r remote) Verified(ctx context.Context, rev gate.Revision, s recovery.Stopped) error {
+func (r remote) Verified(ctx context.Context, rev gate.Revision, s recovery.GateState) error {
 	return order(ctx, r.wire, "the gate", show("to go on as", s.Is), func() error { return r.made().Verified(ctx, rev, s) })
 }
 
@@ -86,9 +86,9 @@ func (r remote) Freeze(ctx context.Context, b recovery.Rebuild) (recovery.Frozen
 // Empty implements recovery.Gate: it reads all entries at once, and passes them to the sink.
 func (r remote) Empty(ctx context.Context, b recovery.Rebuild, to record.Sink) error {
 	all, err := ask(ctx, r.wire, "the journal", show("all that it has, for attempt", b.Attempt), func() (all []record.Batch, err error) {
-		err = r.made().Empty(ctx, b, func(_ context.Context, one record.Batch) (record.Drained, error) {
+		err = r.made().Empty(ctx, b, func(_ context.Context, one record.Batch) (record.Result, error) {
 			all = append(all, one)
-			return record.Drained{}, nil
+			return record.Result{}, nil
 		})
 		return all, err
 	})
@@ -147,10 +147,10 @@ func (r remote) Seat(ctx context.Context, b recovery.Rebuild, generation int64, 
 	})
 }
 
-// Switch implements recovery.Gate.
-func (r remote) Switch(ctx context.Context, b recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
+// Replace implements recovery.Gate.
+func (r remote) Replace(ctx context.Context, b recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
 	return order(ctx, r.wire, "the gate", show("to switch to attempt", b.Attempt, "and epoch", fill.Epoch), func() error {
-		return r.made().Switch(ctx, b, f, loaded, fill)
+		return r.made().Replace(ctx, b, f, loaded, fill)
 	})
 }
 
@@ -198,9 +198,9 @@ func (p paper) DurableRun(ctx context.Context, run string) (bool, bool, error) {
 	return d.durable, d.seen, err
 }
 
-// Standard implements recovery.Ledger.
-func (p paper) Standard(ctx context.Context, id firstcome.CampaignID, version int64) (recovery.Standard, error) {
-	return ask(ctx, p.wire, "the ledger", "what the gate has to have", func() (recovery.Standard, error) { return p.rebuilds.Standard(ctx, id, version) })
+// LedgerState implements recovery.Ledger.
+func (p paper) LedgerState(ctx context.Context, id firstcome.CampaignID, version int64) (recovery.LedgerState, error) {
+	return ask(ctx, p.wire, "the ledger", "what the gate has to have", func() (recovery.LedgerState, error) { return p.rebuilds.LedgerState(ctx, id, version) })
 }
 
 // Numbered implements recovery.Ledger.
@@ -254,7 +254,7 @@ func (p paper) BeginReconcile(ctx context.Context, actor string, id firstcome.Ca
 }
 
 // Adopt implements recovery.Ledger.
-func (p paper) Adopt(ctx context.Context, r recovery.Rebuild, gate recovery.Stopped, absent []firstcome.Coupon, complete bool) (recovery.Adopted, error) {
+func (p paper) Adopt(ctx context.Context, r recovery.Rebuild, gate recovery.GateState, absent []firstcome.Coupon, complete bool) (recovery.Adopted, error) {
 	return ask(ctx, p.wire, "the ledger", show("to adopt what the gate has at version", gate.Version, "and to void", numbers(absent)), func() (recovery.Adopted, error) {
 		return p.rebuilds.Adopt(ctx, r, gate, absent, complete)
 	})

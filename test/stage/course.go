@@ -28,7 +28,7 @@ type Course struct {
 	Seen                time.Time      // the latest instant that a later one may not be before
 	Lined               bool           // it ever had a pace
 	Began               int64          // the generation of the line with which the epoch began
-	Marker              string         // see firstcome.Change
+	CampaignUID         string         // see firstcome.Change
 	Quarantined
 	Queue
 	Happened *[]Happening // what was done, for a test's checks; nil if no test checks it

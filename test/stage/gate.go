@@ -87,7 +87,7 @@ func (g *Gate) of(id firstcome.CampaignID, do func(*Drop)) error {
 	case c == nil:
 		return firstcome.ErrNoCampaign
 	case c.Gone:
-		return gate.ErrLost
+		return gate.ErrGone
 	}
 	do(c)
 	return nil
@@ -152,7 +152,7 @@ func (g *Gate) Apply(_ context.Context, change firstcome.Change) (refused bool, 
 		c = &Drop{Course: NewCourse(change, nil)}
 		g.campaigns[change.Campaign] = c
 	case c == nil, c.Gone:
-		return false, gate.ErrLost
+		return false, gate.ErrGone
 	}
 	before := c.Version
 	refused, _, err = c.Apply(g.Rules, g.Clock(), change)
@@ -196,13 +196,13 @@ func (g *Gate) Decides(_ context.Context, id firstcome.CampaignID, _ int64) erro
 	return g.of(id, func(*Drop) {})
 }
 
-// DrainedThrough is gate.Drains'.
+// DrainedThrough is gate.Progress'.
 func (g *Gate) DrainedThrough(_ context.Context, id firstcome.CampaignID) (through int64, err error) {
 	err = g.of(id, func(c *Drop) { through = c.Drained })
 	return through, err
 }
 
-// Has is gate.Drains'.
+// Has is gate.Progress'.
 func (g *Gate) Has(_ context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (has []bool, err error) {
 	err = g.of(id, func(c *Drop) {
 		for _, one := range coupons {
@@ -236,7 +236,7 @@ func (g *Gate) Bury(t testing.TB, to record.Keeper, id firstcome.CampaignID, cau
 }
 
 // Settle notes what a recorder brought to the ledger, and tells who watches.
-func (g *Gate) Settle(id firstcome.CampaignID, drained record.Drained) {
+func (g *Gate) Settle(id firstcome.CampaignID, drained record.Result) {
 	var tell []func(firstcome.CampaignID, int64)
 	_ = g.of(id, func(c *Drop) {
 		for _, dead := range drained.Letters {
@@ -253,7 +253,7 @@ func (g *Gate) Settle(id firstcome.CampaignID, drained record.Drained) {
 	}
 }
 
-// WatchDrained is gate.Drains'.
+// WatchDrained is gate.Progress'.
 func (g *Gate) WatchDrained(ctx context.Context, ready func(), each func(firstcome.CampaignID, int64)) error {
 	var one int
 	g.Set(func() {

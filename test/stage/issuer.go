@@ -36,7 +36,7 @@ func Hold(m *Gate, ids ...firstcome.CampaignID) (letGo func()) {
 }
 
 // Issuer returns an Issuer that is stopped when the test ends.
-func Issuer(t testing.TB, g gate.Decider, limits issue.Limits) *issue.Issuer {
+func Issuer(t testing.TB, g gate.Decider, limits issue.Options) *issue.Issuer {
 	i := issue.NewIssuer(g, limits)
 	t.Cleanup(func() {
 		if err := i.Stop(context.Background()); err != nil {

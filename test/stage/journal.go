@@ -23,7 +23,7 @@ type Journal struct {
 	issued  map[firstcome.CampaignID]int64
 	added   chan struct{} // closed when something is added; nil: nobody watches
 	// Took, if set, is told what the sink returned, before the batch is done; its error leaves the batch.
-	Took func(record.Drained) error
+	Took func(record.Result) error
 }
 
 // Add adds a batch.
@@ -90,7 +90,7 @@ func (j *Journal) Next(_ context.Context, id firstcome.CampaignID) (b record.Bat
 }
 
 // Ack implements record.Source.
-func (j *Journal) Ack(_ context.Context, receipt any, drained record.Drained) (before int64, err error) {
+func (j *Journal) Ack(_ context.Context, receipt any, drained record.Result) (before int64, err error) {
 	if j.Took != nil {
 		err = j.Took(drained)
 	}
@@ -113,8 +113,8 @@ func (j *Journal) done(b *record.Batch) {
 }
 
 // Drain drains a source into a sink until stop is called or the test ends, as a recorder does.
-func Drain(t testing.TB, of record.Source, to record.Sink, edit ...func(*record.Limits)) (stop func()) {
-	limits := record.Limits{Wait: 50 * time.Millisecond, Failures: math.MaxInt}
+func Drain(t testing.TB, of record.Source, to record.Sink, edit ...func(*record.Options)) (stop func()) {
+	limits := record.Options{Wait: 50 * time.Millisecond, Failures: math.MaxInt}
 	for _, e := range edit {
 		e(&limits)
 	}
@@ -124,16 +124,16 @@ func Drain(t testing.TB, of record.Source, to record.Sink, edit ...func(*record.
 // A keeping sink is a ledger that says nothing of what it buries.
 type keeping record.Sink
 
-func (k keeping) Record(ctx context.Context, b record.Batch) (record.Drained, error) {
+func (k keeping) Record(ctx context.Context, b record.Batch) (record.Result, error) {
 	return k(ctx, b)
 }
 
-func (k keeping) Bury(ctx context.Context, b record.Batch, _ string) (record.Drained, error) {
+func (k keeping) Bury(ctx context.Context, b record.Batch, _ string) (record.Result, error) {
 	return k(ctx, b)
 }
 
 // DrainOnce drains a source into a sink until the test ends. The source as a whole may not fail.
-func DrainOnce(t testing.TB, of record.Source, to record.Sink, edit ...func(*record.Limits)) {
+func DrainOnce(t testing.TB, of record.Source, to record.Sink, edit ...func(*record.Options)) {
 	Drain(t, &once{Source: of, t: t}, to, edit...)
 }
 

@@ -69,8 +69,8 @@ func (l *Ledger) Create(_ context.Context, id firstcome.CampaignID, terms firstc
 }
 
 // Record is record.Keeper's.
-func (l *Ledger) Record(ctx context.Context, b record.Batch) (record.Drained, error) {
-	return l.call(ctx, b, func(drained *record.Drained) error {
+func (l *Ledger) Record(ctx context.Context, b record.Batch) (record.Result, error) {
+	return l.call(ctx, b, func(drained *record.Result) error {
 		l.Widest = max(l.Widest, len(b.Coupons))
 		a := l.campaigns[b.Campaign]
 		if a == nil {
@@ -141,8 +141,8 @@ func malformed(id firstcome.CampaignID, c firstcome.Coupon) bool {
 }
 
 // Bury is record.Keeper's.
-func (l *Ledger) Bury(ctx context.Context, b record.Batch, cause string) (record.Drained, error) {
-	return l.call(ctx, b, func(drained *record.Drained) error {
+func (l *Ledger) Bury(ctx context.Context, b record.Batch, cause string) (record.Result, error) {
+	return l.call(ctx, b, func(drained *record.Result) error {
 		for _, g := range b.Garbage {
 			l.letters[g.Source] = g.Cause
 		}
@@ -169,36 +169,36 @@ func (l *Ledger) Bury(ctx context.Context, b record.Batch, cause string) (record
 	})
 }
 
-func (l *Ledger) call(ctx context.Context, b record.Batch, do func(*record.Drained) error) (record.Drained, error) {
+func (l *Ledger) call(ctx context.Context, b record.Batch, do func(*record.Result) error) (record.Result, error) {
 	l.mu.Lock()
 	l.Calls++
 	before, after := l.Before, l.After
 	l.mu.Unlock()
-	var drained record.Drained
+	var drained record.Result
 	for _, step := range []func(record.Batch) error{before, func(record.Batch) error { return l.locked(b, &drained, do) }, after} {
 		if step == nil {
 			continue
 		}
 		if err := errors.Join(ctx.Err(), step(b)); err != nil {
-			return record.Drained{}, err
+			return record.Result{}, err
 		}
 	}
 	return drained, nil
 }
 
-func (l *Ledger) locked(b record.Batch, drained *record.Drained, do func(*record.Drained) error) error {
+func (l *Ledger) locked(b record.Batch, drained *record.Result, do func(*record.Result) error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	err := do(drained)
 	close(l.grown)
 	l.grown = make(chan struct{})
-	drained.Through, drained.Told = l.through(b.Campaign), b.Told
+	drained.Through, drained.LettersKnownThrough = l.through(b.Campaign), b.LettersKnownThrough
 	l.tell(b.Campaign, drained)
 	return err
 }
 
 // tell adds the dead letters that were not told before. mu is held.
-func (l *Ledger) tell(id firstcome.CampaignID, drained *record.Drained) {
+func (l *Ledger) tell(id firstcome.CampaignID, drained *record.Result) {
 	a := l.campaigns[id]
 	if a == nil {
 		return
@@ -206,14 +206,14 @@ func (l *Ledger) tell(id firstcome.CampaignID, drained *record.Drained) {
 	for _, n := range slices.Sorted(maps.Keys(a.dead)) {
 		user := a.dead[n]
 		is := func(c firstcome.Coupon) bool { return c.Number == n && c.User == user }
-		if n > drained.Told && n <= drained.Through && !slices.ContainsFunc(drained.Letters, is) {
+		if n > drained.LettersKnownThrough && n <= drained.Through && !slices.ContainsFunc(drained.Letters, is) {
 			drained.Letters = append(drained.Letters, firstcome.Coupon{Campaign: id, Number: n, User: user})
 		}
 	}
 }
 
 // Take is a record.Sink that does what a Recorder does where nothing is refused.
-func (l *Ledger) Take(ctx context.Context, b record.Batch) (drained record.Drained, err error) {
+func (l *Ledger) Take(ctx context.Context, b record.Batch) (drained record.Result, err error) {
 	garbage := record.Batch{Campaign: b.Campaign, Garbage: b.Garbage}
 	if len(b.Garbage) > 0 {
 		drained, err = l.Bury(ctx, garbage, "")

@@ -183,7 +183,7 @@ func (c *Course) logged(at time.Time) *firstcome.Logged {
 	if c.Log == nil {
 		return nil
 	}
-	return &firstcome.Logged{LineLog: *c.Log, Marker: c.Marker, Epoch: c.Epoch, Began: c.Began, At: at}
+	return &firstcome.Logged{LineLog: *c.Log, CampaignUID: c.CampaignUID, Epoch: c.Epoch, Began: c.Began, At: at}
 }
 
 // Serve issues to those next in line whom the pace lets through. It returns also what the journal gets.

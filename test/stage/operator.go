@@ -223,8 +223,8 @@ func (o *Operator) SetTerms(ctx context.Context, id firstcome.CampaignID, edit f
 	return err
 }
 
-// Switch pauses, resumes or closes a campaign.
-func (o *Operator) Switch(ctx context.Context, id firstcome.CampaignID, to string) error {
+// ChangeState pauses, resumes or closes a campaign.
+func (o *Operator) Change(ctx context.Context, id firstcome.CampaignID, to string) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	c := o.campaigns[id]

@@ -145,8 +145,8 @@ local function write(g, batch, opens)
   if won > 0 then redis.pcall('PUBLISH', a.wake, a.id) end -- only a hint: recorders look by themselves, too
 end
 
--- course returns names and values for the answer: the campaign as claims see it after the script.
-local function course(g)
+-- state_after returns names and values for the answer: the campaign as claims see it after the script.
+local function state_after(g)
   return 'epoch', g.epoch, 'version', g.version, 'last_number', g.last_number, 'now', g.now, 'line', g.line and g.line.field() or '',
     'terms_version', g.terms_version, 'opens_at', g.opens_at or '', 'closes_at', g.closes_at or '', 'in_quarantine', g.in_quarantine and 1 or 0, 'in_force', g.in_force
 end
@@ -156,10 +156,10 @@ local function decided(g, outcomes, entries, joined, tickets)
   local line, digits, opened_at, sold_out_at, closed_at = g.line, table.concat(outcomes), g.opened_at or '', g.sold_out_at or '', g.closed_at or ''
   if not line then
     return {'decided', 'outcomes', digits, 'opened_at', opened_at, 'sold_out_at', sold_out_at, 'closed_at', closed_at,
-      'entries', entries, course(g)}
+      'entries', entries, state_after(g)}
   end
   return {'decided', 'outcomes', digits, 'opened_at', opened_at, 'sold_out_at', sold_out_at,
     'closed_at', closed_at, 'entries', entries, 'joined', joined, 'tickets', tickets, 'quantity', g.quantity, 'paused', g.paused and 1 or 0,
-    'stands_by', line.stands_by and 1 or 0, course(g)}
+    'stands_by', line.stands_by and 1 or 0, state_after(g)}
 end
 

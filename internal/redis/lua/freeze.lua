@@ -1,4 +1,4 @@
--- Freezes a campaign for a rebuild. From then on no script decides, changes or settles anything of it, until switch.lua replaces it or a
+-- Freezes a campaign for a rebuild. From then on no script decides, changes or settles anything of it, until replace.lua replaces it or a
 -- later attempt freezes it. A campaign that is not here is frozen, too.
 --
 -- ARGV  attempt  of the rebuild

@@ -2,7 +2,7 @@
 --
 -- ARGV     as in claim.lua; backlog and limit mean nothing, and the list has one user
 -- Returns  {'lost'} or {'behind', epoch}, as claim.lua does, or one of these words, with generation, ticket, and the
---          values of course in decide.lua:
+--          values of state_after in decide.lua:
 --   'left'   the user left now
 --   'gone'   the user was in line and is no longer
 --   'holds'  the user holds a coupon
@@ -27,4 +27,4 @@ if ticket then
 end
 local generation, last
 if line then generation, last = line.last_of(own) end
-return {ticket and 'left' or entry and 'holds' or own and 'gone' or 'never', 'generation', generation or '', 'ticket', last or '', course(g)}
+return {ticket and 'left' or entry and 'holds' or own and 'gone' or 'never', 'generation', generation or '', 'ticket', last or '', state_after(g)}

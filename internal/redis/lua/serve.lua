@@ -3,9 +3,9 @@
 --
 -- ARGV     as in claim.lua; limit is how many users are served at most, and there is no list
 -- Returns  {'lost'} or {'behind', epoch}, as claim.lua does, or
---   {'idle', …}  nobody is in line, and nothing was written. The values are those of course in decide.lua
+--   {'idle', …}  nobody is in line, and nothing was written. The values are those of state_after in decide.lua
 --   {'served', quantity, paused, stands_by, quarantined, quarantined_until, clock, room, ended, tickets, users, …},
---   where … are the values of course in decide.lua, and
+--   where … are the values of state_after in decide.lua, and
 --     quarantined, quarantined_until  how much stock is quarantined, and until when by the clock
 --     room     0 if the backlog or the ceiling allows no further number, else 1
 --     ended    why the generation ended in this script: sold_out, closed, or '' if it did not
@@ -15,7 +15,7 @@
 local g, instead = open()
 if instead then return instead end
 local line = g.line
-if not line or line.waiting == 0 then return {'idle', course(g)} end
+if not line or line.waiting == 0 then return {'idle', state_after(g)} end
 local may_issue, is_open = room(g, tonumber(a.limit)), before_stock(g) == ISSUED
 end_line(g)
 
@@ -51,4 +51,4 @@ if failed then return failed end
 local full = a.backlog ~= '' and g.last_number - g.drained_through >= tonumber(a.backlog) or g.last_number >= g.ceiling and g.in_force < g.quantity
 return {'served', 'quantity', g.quantity, 'paused', g.paused and 1 or 0, 'stands_by', line.stands_by and 1 or 0,
   'quarantined', g.quarantined, 'quarantined_until', g.quarantined_until, 'clock', g.clock, 'room', full and 0 or 1, 'ended', line.why or '',
-  'tickets', batch.tickets, 'users', batch.winners, course(g)}
+  'tickets', batch.tickets, 'users', batch.winners, state_after(g)}

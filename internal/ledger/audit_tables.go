@@ -13,25 +13,25 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// Books reads the ledger's tables for an audit, row by row, even if they contradict each other. Each call reads a snapshot of its
+// Tables reads the ledger's tables for an audit, row by row, even if they contradict each other. Each call reads a snapshot of its
 // own. Within AtOnce, all calls read the same snapshot.
-type Books struct {
+type Tables struct {
 	db interface {
 		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	}
 	dialect *sqldb.Dialect
 }
 
-// Books returns a reader of the ledger's tables.
-func (l *Ledger) Books() *Books { return &Books{l.db.Audits, l.db.Dialect} }
+// Tables returns a reader of the ledger's tables.
+func (l *Ledger) Tables() *Tables { return &Tables{l.db.Audits, l.db.Dialect} }
 
-// AtOnce calls read with Books that all read the same snapshot.
-func (l *Ledger) AtOnce(ctx context.Context, read func(*Books) error) error {
-	return l.db.Read.AtOnce(ctx, func(s *sqldb.Snapshot) error { return read(&Books{s, l.db.Dialect}) })
+// AtOnce calls read with Tables that all read the same snapshot.
+func (l *Ledger) AtOnce(ctx context.Context, read func(*Tables) error) error {
+	return l.db.Read.AtOnce(ctx, func(s *sqldb.Snapshot) error { return read(&Tables{s, l.db.Dialect}) })
 }
 
 // Source returns the functions through which an audit reads the tables.
-func (b *Books) Source() audit.Source {
+func (b *Tables) Source() audit.Source {
 	return audit.Source{
 		Each: b.each, Campaign: b.campaign, Changes: b.changes, Coupons: b.coupons, Past: b.past,
 		Letters: b.letters, OtherLetters: b.otherLetters, Lost: b.lost,
@@ -39,7 +39,7 @@ func (b *Books) Source() audit.Source {
 }
 
 // each calls each with the rows of a query, as text.
-func (b *Books) each(ctx context.Context, query string, args []any, each func(columns, values []string)) error {
+func (b *Tables) each(ctx context.Context, query string, args []any, each func(columns, values []string)) error {
 	rows, err := b.db.QueryContext(ctx, query, args...)
 	if err == nil {
 		defer rows.Close()
@@ -55,7 +55,7 @@ func (b *Books) each(ctx context.Context, query string, args []any, each func(co
 }
 
 // texts calls each with every row, as text.
-func (b *Books) texts(rows *sql.Rows, each func(columns, values []string)) error {
+func (b *Tables) texts(rows *sql.Rows, each func(columns, values []string)) error {
 	columns, err := rows.Columns()
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (b *Books) texts(rows *sql.Rows, each func(columns, values []string)) error
 
 // Campaigns returns the ids of all campaigns that a table names, in order, including campaigns whose row is gone. audit.ErrUnreadable
 // means that some tables could not be read; then the ids are from the other tables.
-func (b *Books) Campaigns(ctx context.Context) ([]firstcome.CampaignID, error) {
+func (b *Tables) Campaigns(ctx context.Context) ([]firstcome.CampaignID, error) {
 	var ids []firstcome.CampaignID
 	var unreadable error
 	for _, table := range []string{"campaigns", "audit_log", "coupons", "tickets", "past_lines", "facts", "changes", "lost"} {
@@ -97,7 +97,7 @@ func (b *Books) Campaigns(ctx context.Context) ([]firstcome.CampaignID, error) {
 // idsIn returns the ids of the campaigns that a table names. A table whose primary key begins with the campaign's id may have
 // millions of rows for each campaign. From such a table idsIn reads one id per query. With a single query, MariaDB would read
 // all rows.
-func (b *Books) idsIn(ctx context.Context, table string) (ids []firstcome.CampaignID, err error) {
+func (b *Tables) idsIn(ctx context.Context, table string) (ids []firstcome.CampaignID, err error) {
 	read := func(query string, args ...any) error {
 		return every(ctx, b, "the campaigns' ids", func(id firstcome.CampaignID) { ids = append(ids, id) }, sqldb.One[firstcome.CampaignID], query, args...)
 	}
@@ -120,7 +120,7 @@ func (b *Books) idsIn(ctx context.Context, table string) (ids []firstcome.Campai
 
 // every reads each row of a query with read, and calls each with the result. It returns audit.ErrUnreadable if read fails, for example
 // because a value does not fit its variable, or if the database answers with an error.
-func every[V any](ctx context.Context, b *Books, what string, each func(V), read func(sqldb.Scan) (V, error), query string, args ...any) error {
+func every[V any](ctx context.Context, b *Tables, what string, each func(V), read func(sqldb.Scan) (V, error), query string, args ...any) error {
 	rows, err := b.db.QueryContext(ctx, query, args...)
 	err = sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
 		v, err := read(take)
@@ -138,7 +138,7 @@ func every[V any](ctx context.Context, b *Books, what string, each func(V), read
 	return sqldb.Wrap(err, "read %s", what)
 }
 
-func (b *Books) campaign(ctx context.Context, id firstcome.CampaignID) (c audit.Campaign, err error) {
+func (b *Tables) campaign(ctx context.Context, id firstcome.CampaignID) (c audit.Campaign, err error) {
 	found := false
 	keep := func(row audit.Campaign) { c, found = row, true }
 	err = every(ctx, b, "the campaign", keep, func(take sqldb.Scan) (audit.Campaign, error) {
@@ -159,7 +159,7 @@ func (b *Books) campaign(ctx context.Context, id firstcome.CampaignID) (c audit.
 	return c, err
 }
 
-func (b *Books) coupons(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon)) error {
+func (b *Tables) coupons(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon)) error {
 	return every(ctx, b, "the coupons", each, func(take sqldb.Scan) (firstcome.Coupon, error) {
 		c := firstcome.Coupon{Campaign: id, Recorded: true}
 		err := take(&c.Number, &c.User, &c.Code, sqldb.Time(&c.IssuedAt), sqldb.Time(&c.VoidedAt), sqldb.OrZero(&c.Generation), sqldb.OrZero(&c.Ticket), &c.Direct)
@@ -167,11 +167,11 @@ func (b *Books) coupons(ctx context.Context, id firstcome.CampaignID, each func(
 	}, `SELECT number, user_id, code, issued_at, voided_at, generation, ticket, direct FROM coupons WHERE campaign_id = ? ORDER BY number`, string(id))
 }
 
-func (b *Books) past(ctx context.Context, id firstcome.CampaignID, each func(firstcome.PastLine)) error {
+func (b *Tables) past(ctx context.Context, id firstcome.CampaignID, each func(firstcome.PastLine)) error {
 	return every(ctx, b, "the lines that ended", each, campaign.ScanPast, `SELECT `+campaign.PastColumns+` FROM past_lines WHERE campaign_id = ? ORDER BY generation`, string(id))
 }
 
-func (b *Books) lost(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Range)) error {
+func (b *Tables) lost(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Range)) error {
 	return every(ctx, b, "the lost numbers", each, func(take sqldb.Scan) (r firstcome.Range, err error) {
 		err = take(&r.First, &r.Count)
 		return r, err

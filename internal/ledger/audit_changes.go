@@ -12,7 +12,7 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-func (b *Books) changes(ctx context.Context, id firstcome.CampaignID, each func(audit.Change)) error {
+func (b *Tables) changes(ctx context.Context, id firstcome.CampaignID, each func(audit.Change)) error {
 	return every(ctx, b, "the changes", each, func(take sqldb.Scan) (audit.Change, error) {
 		c := audit.Change{Change: firstcome.Change{Campaign: id}}
 		var payload string
@@ -33,15 +33,15 @@ func (b *Books) changes(ctx context.Context, id firstcome.CampaignID, each func(
 // ofNone selects rows whose campaign does not exist.
 const ofNone = `campaign_id IS NULL OR NOT EXISTS (SELECT 1 FROM campaigns WHERE campaigns.id = campaign_id)`
 
-func (b *Books) letters(ctx context.Context, id firstcome.CampaignID, each func(audit.Letter)) error {
+func (b *Tables) letters(ctx context.Context, id firstcome.CampaignID, each func(audit.Letter)) error {
 	return b.lettersWhere(ctx, each, `campaign_id = ?`, string(id))
 }
 
-func (b *Books) otherLetters(ctx context.Context, each func(audit.Letter)) error {
+func (b *Tables) otherLetters(ctx context.Context, each func(audit.Letter)) error {
 	return b.lettersWhere(ctx, each, ofNone)
 }
 
-func (b *Books) lettersWhere(ctx context.Context, each func(audit.Letter), where string, args ...any) error {
+func (b *Tables) lettersWhere(ctx context.Context, each func(audit.Letter), where string, args ...any) error {
 	return every(ctx, b, "the dead letters", each, func(take sqldb.Scan) (audit.Letter, error) {
 		d, err := scanLetter(take)
 		var s campaign.StoredCoupon

@@ -3,7 +3,7 @@
 -- ARGV  witness  the least that the gate must know of the campaign: see older in line.lua
 --       epoch, version, drained  what the ledger has of the campaign, or none of the three
 -- Returns one of
---   {'stands'}         it may decide
+--   {'intact'}         it may decide
 --   {'ahead'}          one of the ledger's three values is higher here: the ledger has moved on since it was read, or was rolled back
 --   {'ended', epoch}   the epoch here is lower, and nobody has frozen the campaign: this gate's epoch has ended
 --   {'unverified'} or {'rebuilding'}  see the prelude; {'behind', epoch}, see older in line.lua
@@ -19,4 +19,4 @@ if a.epoch then
 end
 local why, line = unverified(c), line_of(c.line)
 if why then return {why} end
-return older(c, line, a.witness) or {lost(c, line) and 'lost' or 'stands'}
+return older(c, line, a.witness) or {lost(c, line) and 'lost' or 'intact'}

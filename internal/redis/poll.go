@@ -62,22 +62,22 @@ func (s *schedule) soon(id firstcome.CampaignID) {
 	delete(s.next, id)
 }
 
-// A survey is the result of a look at a campaign.
-type survey struct {
+// A polled is the result of a look at a campaign.
+type polled struct {
 	entries int64 // of its journal
 	// fields are surveyFields, as text; one that is not there is empty.
 	fields []string
 	err    error
 }
 
-// surveyFields are what a survey reads of a campaign's hash.
+// surveyFields are what a poll reads of a campaign's hash.
 var surveyFields = [...]string{"last_number", "drained_through", "version", "epoch", "closed", "closes_at"}
 
-// surveyPage bounds the campaigns that a survey reads in one round trip.
+// surveyPage bounds the campaigns that a poll reads in one round trip.
 const surveyPage = 500
 
-// survey polls the active campaigns that are due, and calls each with a campaign and its survey.
-func (j *Journal) survey(ctx context.Context, s *schedule, active []gate.Revision, each func(gate.Revision, survey) error) error {
+// pollAll polls the active campaigns that are due, and calls each with a campaign and what was read of it.
+func (j *Journal) pollAll(ctx context.Context, s *schedule, active []gate.Revision, each func(gate.Revision, polled) error) error {
 	due := s.due(active)
 	if len(due) == 0 {
 		return nil
@@ -100,7 +100,7 @@ func (j *Journal) survey(ctx context.Context, s *schedule, active []gate.Revisio
 }
 
 // surveyed looks at campaigns in one round trip.
-func (j *Journal) surveyed(ctx context.Context, page []gate.Revision) []survey {
+func (j *Journal) surveyed(ctx context.Context, page []gate.Revision) []polled {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	b := j.conn.client.B()
@@ -111,7 +111,7 @@ func (j *Journal) surveyed(ctx context.Context, page []gate.Revision) []survey {
 			b.Hmget().Key(k.campaign).Field(surveyFields[:]...).Build())
 	}
 	answers := j.conn.client.DoMulti(ctx, commands...)
-	found := make([]survey, len(page))
+	found := make([]polled, len(page))
 	for n := range found {
 		s := &found[n]
 		if s.entries, s.err = answers[2*n].AsInt64(); s.err == nil {
@@ -123,14 +123,14 @@ func (j *Journal) surveyed(ctx context.Context, page []gate.Revision) []survey {
 }
 
 // idle reports whether the journal is empty and all that was issued is drained.
-func (s *survey) idle() bool { return s.entries == 0 && s.fields[0] == s.fields[1] }
+func (s *polled) idle() bool { return s.entries == 0 && s.fields[0] == s.fields[1] }
 
 // absent reports whether Redis does not have the campaign.
-func (s *survey) absent() bool { return s.fields[2] == "" }
+func (s *polled) absent() bool { return s.fields[2] == "" }
 
 // quiet reports whether a campaign is idle and closed at a time of the gate's, in the revision that the ledger has.
 // Entries that a recorder works on are in the journal too, so an idle campaign has none.
-func (s *survey) quiet(r gate.Revision, now time.Time) bool {
+func (s *polled) quiet(r gate.Revision, now time.Time) bool {
 	if !s.idle() || s.fields[2] != strconv.FormatInt(r.Version, 10) || s.fields[3] != strconv.FormatInt(r.Epoch, 10) {
 		return false
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// A Stock is the part of a campaign's row on which decisions depend.
-type Stock struct {
+// A Row is the part of a campaign's row on which decisions depend.
+type Row struct {
 	firstcome.Campaign
 	TermsVersion int64     // the version of the terms in force
 	InForce      int64     // coupons in force
@@ -29,10 +29,10 @@ type Stock struct {
 	// These fields are set if the campaign has a remote gate:
 	Applied        int64  // version of the last change that the gate has
 	Epoch          int64  // of the gate
-	Ceiling        int64  // the highest number that the gate may assign: see Rows.Grant
-	DrainedThrough int64  // see record.Drained.Through
+	Ceiling        int64  // the highest number that the gate may assign: see Store.Grant
+	DrainedThrough int64  // see record.Result.Through
 	DeadLetters    int64  // dead letters with a number, including resolved ones
-	Marker         string // see firstcome.Change
+	CampaignUID    string // see firstcome.Change
 	// Away is the error of a campaign that another Redis decides, or nil.
 	Away error
 	// Attempt is the number of the last rebuild of the gate. RebuildingAt is its last heartbeat, or zero if no
@@ -44,45 +44,45 @@ type Stock struct {
 }
 
 // Pending reports whether the gate lacks changes.
-func (s *Stock) Pending() bool { return s.Applied < s.Version }
+func (s *Row) Pending() bool { return s.Applied < s.Version }
 
 // Free returns how many coupons may be issued now.
-func (s *Stock) Free() int64 { return max(0, s.Quantity-s.InForce-s.Quarantined.Coupons) }
+func (s *Row) Free() int64 { return max(0, s.Quantity-s.InForce-s.Quarantined.Coupons) }
 
 // Over reports whether the campaign never issues again, because an operator closed it or because it is retired.
 // The window of a retired campaign is not opened again.
-func (s *Stock) Over() bool { return s.Closed || !s.RetiredAt.IsZero() }
+func (s *Row) Over() bool { return s.Closed || !s.RetiredAt.IsZero() }
 
 // ClosedBy reports whether a campaign was closed at the time by, by its window or an operator.
-func (s *Stock) ClosedBy(by time.Time) bool {
+func (s *Row) ClosedBy(by time.Time) bool {
 	return !s.ClosesAt.IsZero() && !s.ClosesAt.After(by) || !s.ClosedAt.IsZero() && !s.ClosedAt.After(by)
 }
 
-const stockColumns = `quantity, opens_at, closes_at, paused, closed, version, terms_version,
+const rowColumns = `quantity, opens_at, closes_at, paused, closed, version, terms_version,
 	gate, secret, in_force, issued, last_number, position, decided_at,
 	quarantined, quarantined_until, was_opens_at, was_closes_at, was_sold_out, applied, epoch, ceiling, attempt, rebuilding_at, drained_through, dead_letters, created_at, retired_at,
 	opened_at, sold_out_at, closed_at,
 	pace, waitlist, generation, last_ticket, served_through, served, waiting, due_at`
 
-// Stock returns the state by which the campaign's claims are decided. It refuses a campaign that has another
+// Row returns the state by which the campaign's claims are decided. It refuses a campaign that has another
 // gate or another secret. A retired campaign has no gate, so only the secret and the kind of gate must match.
-func (r *Rows) Stock(t *sqldb.Tx, id firstcome.CampaignID) (Stock, error) {
-	if s, ok := memoryOf(t).stocks[id]; ok {
+func (r *Store) Row(t *sqldb.Tx, id firstcome.CampaignID) (Row, error) {
+	if s, ok := cacheOf(t).rows[id]; ok {
 		return s, nil
 	}
-	s, err := r.readStock(t, id)
+	s, err := r.readRow(t, id)
 	if err == nil && s.RetiredAt.IsZero() {
 		err = s.Away
 	}
 	if err == nil {
-		memoryOf(t).stocks[id] = s
+		cacheOf(t).rows[id] = s
 	}
 	return s, err
 }
 
-func (r *Rows) readStock(t *sqldb.Tx, id firstcome.CampaignID) (Stock, error) {
-	row := t.Row(`SELECT `+stockColumns+` FROM campaigns WHERE id = ?`+r.DB.Dialect.ForUpdate, id)
-	s, err := r.scanStock(id, row)
+func (r *Store) readRow(t *sqldb.Tx, id firstcome.CampaignID) (Row, error) {
+	row := t.Row(`SELECT `+rowColumns+` FROM campaigns WHERE id = ?`+r.DB.Dialect.ForUpdate, id)
+	s, err := r.scanRow(id, row)
 	if err == nil && r.DB.Dialect.Shared {
 		s.Clock, err = r.DB.Now(t)
 		s.recallQuarantine()
@@ -90,9 +90,9 @@ func (r *Rows) readStock(t *sqldb.Tx, id firstcome.CampaignID) (Stock, error) {
 	return s, err
 }
 
-// scanStock reads a row of stockColumns. It does not set the clock.
-func (r *Rows) scanStock(id firstcome.CampaignID, row interface{ Scan(...any) error }) (Stock, error) {
-	s := Stock{Campaign: firstcome.Campaign{ID: id}}
+// scanRow reads a row of rowColumns. It does not set the clock.
+func (r *Store) scanRow(id firstcome.CampaignID, row interface{ Scan(...any) error }) (Row, error) {
+	s := Row{Campaign: firstcome.Campaign{ID: id}}
 	var createdAt time.Time
 	var name, secret string
 	err := row.Scan(
@@ -108,16 +108,16 @@ func (r *Rows) scanStock(id firstcome.CampaignID, row interface{ Scan(...any) er
 	if err != nil {
 		return s, err
 	}
-	s.Marker = r.Marker(createdAt, secret)
-	if s.Away = r.Decides(name, secret); s.Away != nil && !errors.Is(s.Away, gate.ErrLost) {
+	s.CampaignUID = r.CampaignUID(createdAt, secret)
+	if s.Away = r.Decides(name, secret); s.Away != nil && !errors.Is(s.Away, gate.ErrGone) {
 		return s, s.Away
 	}
 	return s, nil
 }
 
-// See returns a campaign's state from its row, and the gate's time.
-func (r *Rows) See(ctx context.Context, at *sqldb.Snapshot, id firstcome.CampaignID) (s Stock, now time.Time, err error) {
-	s, err = r.scanStock(id, at.QueryRowContext(ctx, `SELECT `+stockColumns+` FROM campaigns WHERE id = ?`, id))
+// ReadRow returns a campaign's state from its row, and the gate's time.
+func (r *Store) ReadRow(ctx context.Context, at *sqldb.Snapshot, id firstcome.CampaignID) (s Row, now time.Time, err error) {
+	s, err = r.scanRow(id, at.QueryRowContext(ctx, `SELECT `+rowColumns+` FROM campaigns WHERE id = ?`, id))
 	if err == nil && r.DB.Dialect.Shared {
 		if r.DB.Clock != nil {
 			s.Clock = r.DB.Clock().UTC().Truncate(time.Microsecond)
@@ -134,7 +134,7 @@ func (r *Rows) See(ctx context.Context, at *sqldb.Snapshot, id firstcome.Campaig
 
 // RowToChange reads the campaign's row from the database for a caller that will change the row. It removes the
 // row from memory.
-func (r *Rows) RowToChange(t *sqldb.Tx, id firstcome.CampaignID) (Stock, error) {
+func (r *Store) RowToChange(t *sqldb.Tx, id firstcome.CampaignID) (Row, error) {
 	Forget(t, id)
-	return r.readStock(t, id)
+	return r.readRow(t, id)
 }

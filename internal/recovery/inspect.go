@@ -22,7 +22,7 @@ import (
 func (r *Machine) Run(ctx context.Context) error {
 	var reports sync.WaitGroup
 	defer reports.Wait()
-	reports.Go(func() { r.sight.report(ctx) })
+	reports.Go(func() { r.reached.report(ctx) })
 	var runs []Run
 	var looked time.Time
 	var silent map[firstcome.CampaignID]bool
@@ -33,7 +33,7 @@ func (r *Machine) Run(ctx context.Context) error {
 		}
 		now, err := r.gate.Runs(ctx)
 		if err == nil && !slices.Equal(now, runs) {
-			err, looked = r.sight.see(ctx, now), time.Time{}
+			err, looked = r.reached.note(ctx, now), time.Time{}
 		}
 		if err == nil {
 			runs = now
@@ -41,12 +41,12 @@ func (r *Machine) Run(ctx context.Context) error {
 		if err == nil {
 			err = unread
 		}
-		if err == nil && time.Since(looked) > wholeLook {
-			silent = r.look(ctx, active, nil)
+		if err == nil && time.Since(looked) > inspectEvery {
+			silent = r.inspectAll(ctx, active, nil)
 			looked = time.Now()
 		} else if ids := r.known(); err == nil && len(ids)+len(silent) > 0 {
 			maps.Copy(ids, silent)
-			silent = r.look(ctx, active, ids)
+			silent = r.inspectAll(ctx, active, ids)
 		}
 		if r.await(ctx) != nil {
 			return nil
@@ -70,10 +70,10 @@ func first(all []gate.Revision, noticed map[firstcome.CampaignID]bool) []gate.Re
 	return slices.SortedStableFunc(slices.Values(all), func(a, b gate.Revision) int { return rank(a) - rank(b) })
 }
 
-// look checks some of the active campaigns at the gate, or all if some is nil, and rebuilds those that need it. A rebuild begins as soon as its
+// inspectAll checks some of the active campaigns at the gate, or all if some is nil, and rebuilds those that need it. A rebuild begins as soon as its
 // campaign is found and fewer than sideBySide are under way, while the look continues. A look at all campaigns returns those for which gate or ledger
 // did not answer: the next look checks them again.
-func (r *Machine) look(ctx context.Context, active []gate.Revision, some map[firstcome.CampaignID]bool) (silent map[firstcome.CampaignID]bool) {
+func (r *Machine) inspectAll(ctx context.Context, active []gate.Revision, some map[firstcome.CampaignID]bool) (silent map[firstcome.CampaignID]bool) {
 	silent = map[firstcome.CampaignID]bool{}
 	found := make(chan func(), len(active))
 	var rebuilds sync.WaitGroup
@@ -92,12 +92,12 @@ func (r *Machine) look(ctx context.Context, active []gate.Revision, some map[fir
 		is, err := r.gate.Named(ctx)
 		return is && err == nil
 	})
-	agreed := sync.OnceValue(func() bool { return r.Auto && r.sight.agreed(ctx) })
+	agreed := sync.OnceValue(func() bool { return r.Auto && r.reached.agreed(ctx) })
 	for _, a := range first(active, r.known()) {
 		if some != nil && !some[a.Campaign] {
 			continue
 		}
-		err := r.stands(ctx, a)
+		err := r.inspectAndVerify(ctx, a)
 		if err == nil || gate.NeedsRebuild(err) || refuses(err) {
 			r.Refuse(a.Campaign, err)
 		}
@@ -127,7 +127,7 @@ func (r *Machine) look(ctx context.Context, active []gate.Revision, some map[fir
 func (r *Machine) rebuildFound(ctx context.Context, a gate.Revision, why error) {
 	attempt, err := r.begin(ctx, firstcomeItself, a.Campaign, a.Epoch, false)
 	if err != nil {
-		isOfLog := errors.Is(err, firstcome.ErrLineLogAway) || errors.Is(err, firstcome.ErrLineLogLost)
+		isOfLog := errors.Is(err, firstcome.ErrLineLogAway) || errors.Is(err, firstcome.ErrLineLogGone)
 		if isOfLog && r.events.Rebuilt != nil {
 			r.events.Rebuilt(Rebuilt{Campaign: a.Campaign, Why: why, Err: err})
 		}
@@ -145,7 +145,7 @@ func (r *Machine) rebuildFound(ctx context.Context, a gate.Revision, why error) 
 // found it lost may have come between two steps of another node's rebuild: after the ledger ended the epoch, and before the gate was switched. Then
 // the gate is right by now.
 //
-// needless waits up to switchTime for a frozen gate to be switched: the node that froze it may still be at work, and a second rebuild would only end
+// needless waits up to replaceTime for a frozen gate to be switched: the node that froze it may still be at work, and a second rebuild would only end
 // one more epoch, in which no coupon was issued. If that node has abandoned its attempt, a rebuild is always needed:
 // the node may have died before it froze the gate.
 func (r *Machine) needless(ctx context.Context, attempt Rebuild, a gate.Revision, why error) bool {
@@ -155,13 +155,13 @@ func (r *Machine) needless(ctx context.Context, attempt Rebuild, a gate.Revision
 	asks := 1
 	a.Rebuilding = false // the look found another attempt
 	if errors.Is(why, errFrozen) {
-		asks = switchAsks
+		asks = replaceAsks
 	}
 	for n := range asks {
-		if n > 0 && wait.Sleep(ctx, switchTime/switchAsks) != nil {
+		if n > 0 && wait.Sleep(ctx, replaceTime/replaceAsks) != nil {
 			return false
 		}
-		if r.standing(ctx, a) == nil {
+		if r.inspect(ctx, a) == nil {
 			return true
 		}
 	}
@@ -175,8 +175,8 @@ var errUnfinished = fmt.Errorf("%w: %w", gate.ErrUnverified, record.ErrRebuildin
 // errCreating means that the campaign is still being created at the gate. It must not look lost: a rebuild would run beside the creation.
 var errCreating = fmt.Errorf("%w: the campaign is being created", firstcome.ErrGateUnavailable)
 
-// standing returns the gate's Standing, unless the campaign is still being created or a rebuild is under way.
-func (r *Machine) standing(ctx context.Context, a gate.Revision) error {
+// inspect returns what the gate's Inspect returns, unless the campaign is still being created or a rebuild is under way.
+func (r *Machine) inspect(ctx context.Context, a gate.Revision) error {
 	switch {
 	case a.Creating:
 		return errCreating
@@ -188,17 +188,17 @@ func (r *Machine) standing(ctx context.Context, a gate.Revision) error {
 		}
 		return errUnfinished
 	}
-	err := r.gate.Standing(ctx, a)
+	err := r.gate.Inspect(ctx, a)
 	if errors.Is(err, ErrAhead) {
-		return r.standsAhead(ctx, a)
+		return r.inspectAhead(ctx, a)
 	}
 	return err
 }
 
-// stands verifies the gate if it is unverified, and then returns its standing. Only an error for which NeedsRebuild holds means that the gate has
+// inspectAndVerify verifies the gate if it is unverified, and then returns what inspect does. Only an error for which NeedsRebuild holds means that the gate has
 // lost data.
-func (r *Machine) stands(ctx context.Context, a gate.Revision) error {
-	err := r.standing(ctx, a)
+func (r *Machine) inspectAndVerify(ctx context.Context, a gate.Revision) error {
+	err := r.inspect(ctx, a)
 	if !errors.Is(err, gate.ErrUnverified) || a.Rebuilding {
 		return err
 	}

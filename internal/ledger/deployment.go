@@ -11,11 +11,11 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// A Desk keeps a deployment's own data, apart from its campaigns: API keys, nodes, and the last proofs.
-type Desk struct{ db *sqldb.DB }
+// A Deployment keeps a deployment's own data, apart from its campaigns: API keys, nodes, and the last proofs.
+type Deployment struct{ db *sqldb.DB }
 
 // AddKey stores a key. Each node accepts the key as soon as it reads the keys again.
-func (d *Desk) AddKey(ctx context.Context, actor string, k firstcome.Key) error {
+func (d *Deployment) AddKey(ctx context.Context, actor string, k firstcome.Key) error {
 	err := d.db.Update(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Change(`INSERT INTO api_keys (id, name, role, hash, created_at) VALUES (?, ?, ?, ?, ?)`,
 			k.ID, k.Name, k.Role, k.Hash[:], k.CreatedAt.UnixMicro())
@@ -31,7 +31,7 @@ func (d *Desk) AddKey(ctx context.Context, actor string, k firstcome.Key) error 
 var ErrNoKey = errors.New("no such key")
 
 // RevokeKey revokes a key permanently. It may be repeated.
-func (d *Desk) RevokeKey(ctx context.Context, actor, id string) error {
+func (d *Deployment) RevokeKey(ctx context.Context, actor, id string) error {
 	err := d.db.Update(ctx, func(t *sqldb.Tx) error {
 		var revoked sql.NullInt64
 		err := t.Row(`SELECT revoked_at FROM api_keys WHERE id = ?`+d.db.Dialect.ForUpdate, id).Scan(&revoked)
@@ -54,7 +54,7 @@ func (d *Desk) RevokeKey(ctx context.Context, actor, id string) error {
 }
 
 // EndSessions ends the sessions of a key that began at or before a time: see firstcome.Key.LoggedOutAt. It may be repeated.
-func (d *Desk) EndSessions(ctx context.Context, id string, until time.Time) error {
+func (d *Deployment) EndSessions(ctx context.Context, id string, until time.Time) error {
 	err := d.db.Update(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Change(`UPDATE api_keys SET logged_out_at = ? WHERE id = ? AND (logged_out_at IS NULL OR logged_out_at < ?)`, until.UnixMicro(), id, until.UnixMicro())
 		return err
@@ -63,7 +63,7 @@ func (d *Desk) EndSessions(ctx context.Context, id string, until time.Time) erro
 }
 
 // Keys returns all keys, also revoked keys, oldest first.
-func (d *Desk) Keys(ctx context.Context) ([]firstcome.Key, error) {
+func (d *Deployment) Keys(ctx context.Context) ([]firstcome.Key, error) {
 	rows, err := d.db.Conclude.QueryContext(ctx, `SELECT `+keyColumns+` FROM api_keys ORDER BY created_at, id`)
 	keys, err := sqldb.AllRows(rows, err, scanKey)
 	return keys, sqldb.Wrap(err, "read the keys")
