@@ -10,7 +10,6 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
-	"github.com/firstcome/firstcome/internal/point"
 )
 
 const (
@@ -84,7 +83,7 @@ func (r *Recorder) work(ctx context.Context, on *agenda, of shelf) {
 			return
 		}
 		longer, done := outlasting(ctx, finishing)
-		more, err := r.turn(longer, id)
+		more, err := r.drainBatch(longer, id)
 		done()
 		switch {
 		case err == nil:
@@ -98,8 +97,8 @@ func (r *Recorder) work(ctx context.Context, on *agenda, of shelf) {
 	}
 }
 
-// turn drains one batch of a campaign, and records numbers that are known to be missing. more means that the campaign may have more to drain.
-func (r *Recorder) turn(ctx context.Context, id firstcome.CampaignID) (more bool, err error) {
+// drainBatch drains one batch of a campaign, and records numbers that are known to be missing. more means that the campaign may have more to drain.
+func (r *Recorder) drainBatch(ctx context.Context, id firstcome.CampaignID) (more bool, err error) {
 	c := r.campaign(id)
 	b, receipt, err := r.source.Next(ctx, id)
 	var hole HoleError
@@ -109,7 +108,7 @@ func (r *Recorder) turn(ctx context.Context, id firstcome.CampaignID) (more bool
 	case err != nil || receipt == nil && c.hole == "":
 		return false, r.alarm(id, err)
 	case receipt != nil:
-		err := r.give(ctx, c, b, func(d Result) (int64, error) { return r.source.Ack(ctx, receipt, d) })
+		err := r.recordAndSettle(ctx, c, b, func(d Result) (int64, error) { return r.source.Ack(ctx, receipt, d) })
 		if err == nil {
 			err = r.alarm(id, c.advances(b))
 		}
@@ -130,78 +129,6 @@ func (r *Recorder) campaign(id firstcome.CampaignID) *campaignState {
 		r.campaigns[id] = c
 	}
 	return c
-}
-
-// give records a batch, and reports the ledger's answer to the gate through settle. The answer leaves out dead letters that the gate has already heard
-// of. If the gate has not heard of some of them, give asks the ledger for those, too, and reports again.
-func (r *Recorder) give(ctx context.Context, c *campaignState, b Batch, settle func(Result) (before int64, err error)) error {
-	if b.LettersKnownThrough = c.lettersKnownThrough; len(b.Coupons) > 0 {
-		point.Reach(point.Taken)
-	}
-	drained, err := r.keep(ctx, b)
-	if err != nil {
-		return err
-	}
-	if len(b.Coupons) > 0 && r.options.Holes != nil {
-		c.follow(b.Coupons[0].Number, drained.Through, r.options.Patience)
-	}
-	if drained.Twice {
-		_ = r.alarm(b.Campaign, errTwice)
-	}
-	for {
-		before, err := settle(drained)
-		var knows *MissedLettersError
-		switch {
-		case err != nil && !errors.As(err, &knows):
-			return r.alarm(b.Campaign, err)
-		case err == nil:
-			c.lettersKnownThrough = max(c.lettersKnownThrough, drained.Through)
-			point.Reach(point.Settled)
-			return r.agrees(ctx, b, before, drained.Through)
-		}
-		c.lettersKnownThrough = knows.Through
-		more, err := r.keep(ctx, Batch{Campaign: b.Campaign, CampaignUID: b.CampaignUID, LettersKnownThrough: c.lettersKnownThrough})
-		if err != nil {
-			return err
-		}
-		more.Letters = append(more.Letters, drained.Letters...)
-		drained = more
-	}
-}
-
-// agrees checks that the ledger still has what the gate was told to be drained. before is the number up to which the gate was told
-// so. It may exceed through: another recorder may have got a later answer of the ledger, and told the gate first. If the ledger lacks those numbers
-// now, it was rolled back.
-func (r *Recorder) agrees(ctx context.Context, b Batch, before, through int64) error {
-	if before <= through {
-		return nil
-	}
-	now, err := r.keep(ctx, Batch{Campaign: b.Campaign, CampaignUID: b.CampaignUID, LettersKnownThrough: before})
-	if err == nil && now.Through < before {
-		_ = r.alarm(b.Campaign, errOlder)
-	}
-	return err
-}
-
-// keep calls take. It raises an alarm if another node must take the batch, or if the campaign's row is locked.
-func (r *Recorder) keep(ctx context.Context, b Batch) (Result, error) {
-	drained, err := r.take(ctx, b)
-	if err == nil {
-		return drained, nil
-	}
-	err = fmt.Errorf("record %d coupons of %s: %w", len(b.Coupons), b.Campaign, err)
-	if errors.Is(err, firstcome.ErrGateMismatch) || errors.Is(err, ErrRowLocked) {
-		_ = r.alarm(b.Campaign, err)
-	}
-	return drained, err
-}
-
-// alarm raises an alarm about an error of one campaign, and returns the error.
-func (r *Recorder) alarm(id firstcome.CampaignID, err error) error {
-	if err != nil && !errors.Is(err, ErrSource) {
-		r.alarms.Raise(id, err)
-	}
-	return err
 }
 
 // fill records missing numbers from the gate's holders, and raises an alarm.
@@ -226,7 +153,7 @@ func (r *Recorder) fill(ctx context.Context, c *campaignState, id firstcome.Camp
 	for some := range slices.Chunk(missing.Coupons, refillAtOnce) {
 		b := missing
 		b.Coupons = some
-		err := r.give(ctx, c, b, func(d Result) (int64, error) { return r.options.Holes.Settle(ctx, id, b.CampaignUID, d) })
+		err := r.recordAndSettle(ctx, c, b, func(d Result) (int64, error) { return r.options.Holes.Settle(ctx, id, b.CampaignUID, d) })
 		if err != nil {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
-	"github.com/firstcome/firstcome/internal/point"
 )
 
 // A Keeper is the part of a ledger that a Recorder needs. Both methods may be repeated with the same batch, which changes nothing more.
@@ -131,142 +129,3 @@ func (r *Recorder) Stats() Stats {
 		Retries: r.stats.retries.Load(), Letters: r.stats.letters.Load(), Late: r.stats.late.Load(), Breaker: r.breaker.State().String(),
 	}
 }
-
-// take implements Sink.
-func (r *Recorder) take(ctx context.Context, b Batch) (drained Result, err error) {
-	garbage := Batch{Campaign: b.Campaign, Epoch: b.Epoch, Attempt: b.Attempt, CampaignUID: b.CampaignUID, LettersKnownThrough: b.LettersKnownThrough, Garbage: b.Garbage}
-	if b.Garbage = nil; len(garbage.Garbage) > 0 {
-		if drained, err = r.bury(ctx, garbage, ""); err != nil {
-			return Result{}, err
-		}
-	}
-	if len(b.Coupons) > 0 || len(garbage.Garbage) == 0 || !b.Line.Empty() {
-		if err := r.throttle(ctx, b.Campaign, len(b.Coupons)); err != nil {
-			return Result{}, err
-		}
-		if drained, err = r.record(ctx, b); err != nil {
-			r.credit(b.Campaign, len(b.Coupons))
-			return Result{}, err
-		}
-	}
-	r.stats.batches.Add(1)
-	return drained, nil
-}
-
-// throttle waits until the limit of Rows allows this many coupons of a campaign. Coupons that waited and were not recorded do not wait again:
-// otherwise a campaign whose row is locked would use up the rate of all others.
-func (r *Recorder) throttle(ctx context.Context, id firstcome.CampaignID, coupons int) error {
-	if r.rows == nil {
-		return nil
-	}
-	r.mu.Lock()
-	coupons -= r.paid[id]
-	delete(r.paid, id)
-	r.mu.Unlock()
-	for coupons > 0 {
-		some := min(coupons, r.rows.Burst())
-		if err := r.rows.WaitN(ctx, some); err != nil {
-			return err
-		}
-		coupons -= some
-	}
-	return nil
-}
-
-// credit notes that coupons passed throttle and were not recorded.
-func (r *Recorder) credit(id firstcome.CampaignID, coupons int) {
-	if r.rows != nil {
-		r.mu.Lock()
-		r.paid[id] = coupons
-		r.mu.Unlock()
-	}
-}
-
-// record records coupons in their order. If the ledger refuses a batch, record halves it until the refused coupon is alone, and buries that one.
-func (r *Recorder) record(ctx context.Context, b Batch) (Result, error) {
-	about := LedgerCall{Campaign: b.Campaign, Coupons: len(b.Coupons)}
-	if len(b.Coupons) > 0 {
-		about.Oldest = b.Coupons[0].IssuedAt
-	}
-	drained, err := r.ask(ctx, about, func(ctx context.Context) (Result, error) { return r.keeper.Record(ctx, b) })
-	switch {
-	case err == nil:
-		point.Reach(point.Committed)
-		r.stats.coupons.Add(int64(len(b.Coupons)) - drained.Lost)
-		r.stats.late.Add(drained.Lost)
-		if r.options.OnRecorded != nil && drained.Lost == 0 && len(drained.Letters) == 0 {
-			r.options.OnRecorded(b.Campaign, b.Coupons)
-		}
-		return drained, nil
-	case !errors.Is(err, ErrRefused) || len(b.Coupons) == 0 && b.Line.Empty():
-		return Result{}, err
-	case len(b.Coupons) <= 1:
-		return r.bury(ctx, b, err.Error())
-	}
-	first, second := b, b
-	first.Coupons, second.Coupons = b.Coupons[:len(b.Coupons)/2], b.Coupons[len(b.Coupons)/2:]
-	before, err := r.record(ctx, first)
-	if err != nil {
-		return Result{}, err
-	}
-	second.LettersKnownThrough = max(b.LettersKnownThrough, before.Through) // the first half has reported the letters up to there
-	drained, err = r.record(ctx, second)
-	for _, c := range before.Letters {
-		is := func(k firstcome.Coupon) bool { return k.Number == c.Number && k.User == c.User }
-		if !slices.ContainsFunc(drained.Letters, is) {
-			drained.Letters = append(drained.Letters, c)
-		}
-	}
-	drained.Through, drained.LettersKnownThrough = max(before.Through, drained.Through), b.LettersKnownThrough
-	drained.Twice, drained.Lost = before.Twice || drained.Twice, before.Lost+drained.Lost
-	return drained, err
-}
-
-func (r *Recorder) bury(ctx context.Context, b Batch, cause string) (Result, error) {
-	letters := len(b.Coupons) + len(b.Garbage)
-	drained, err := r.ask(ctx, LedgerCall{Campaign: b.Campaign, Letters: letters}, func(ctx context.Context) (Result, error) {
-		return r.keeper.Bury(ctx, b, cause)
-	})
-	if err == nil {
-		r.stats.letters.Add(int64(letters))
-	}
-	return drained, err
-}
-
-// ask calls the ledger once. While the breaker is open, a campaign that has failed waits and keeps its batch. If it gave the batch back, all
-// campaigns' entries would be read repeatedly while nothing can be recorded. A campaign that has not failed calls the ledger although the breaker is
-// open, because damaged rows of other campaigns may have opened it.
-func (r *Recorder) ask(ctx context.Context, about LedgerCall, call func(context.Context) (Result, error)) (Result, error) {
-	try := func() (Result, error) { return r.try(ctx, about, call) }
-	for waits := r.again.waits(); ; {
-		drained, err := r.breaker.Execute(try)
-		if !errors.Is(err, gobreaker.ErrOpenState) && !errors.Is(err, gobreaker.ErrTooManyRequests) {
-			return drained, err
-		}
-		if r.again.shelf(about.Campaign) == free {
-			return try()
-		}
-		if err := waits.Pause(ctx); err != nil {
-			return Result{}, err
-		}
-	}
-}
-
-// try calls the ledger once.
-func (r *Recorder) try(ctx context.Context, about LedgerCall, call func(context.Context) (Result, error)) (Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.options.Ledger)
-	defer cancel()
-	started := time.Now()
-	drained, err := call(ctx)
-	about.Took, about.Err, about.Late = time.Since(started), err, drained.Lost
-	if r.options.OnCall != nil {
-		r.options.OnCall(about)
-	}
-	if err != nil && !errors.Is(err, ErrRefused) && !errors.Is(err, firstcome.ErrGateMismatch) {
-		r.stats.retries.Add(1) // the source will return the batch again
-	}
-	return drained, err
-}
-
-// NewSink returns a Sink into a keeper. It halves batches that the keeper refuses, and buries the refused coupons, as a Recorder does.
-func NewSink(k Keeper) Sink { return NewRecorder(nil, k, Options{}).take }

@@ -24,7 +24,7 @@ import (
 // behindTheDoor are the methods that only internal/operate calls, by their packages and types. A node that calls one elsewhere may
 // repeat from memory what the change has ended.
 var behindTheDoor = map[string]map[string][]string{
-	"internal/ledger": {"Campaigns": {"Create", "SetTerms", "Switch", "Void"}, "Recorder": {"VoidLetter", "Replay"}},
+	"internal/ledger": {"Campaigns": {"Create", "SetTerms", "ChangeState", "Void"}, "Recorder": {"VoidLetter", "Replay"}},
 	"internal/issue":  {"Issuer": {"Change"}},
 	"internal/gate":   {"Changer": {"Do"}},
 }

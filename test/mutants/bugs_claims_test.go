@@ -129,7 +129,7 @@ var claimsBugs = []mutant{
 	},
 	{
 		bug:  "a recorder is done with a batch that the ledger did not take",
-		file: "internal/record/recorder.go", old: "			r.credit(b.Campaign, len(b.Coupons))\n			return Result{}, err", new: "			return drained, nil",
+		file: "internal/record/batch.go", old: "			r.credit(b.Campaign, len(b.Coupons))\n			return Result{}, err", new: "			return result, nil",
 		pkg: "./internal/record", test: "TestF53",
 	},
 	{
