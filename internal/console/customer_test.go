@@ -226,6 +226,6 @@ func TestACampaignThatSoldOutAgainIsSaidToHaveFirstSoldOut(t *testing.T) {
 	raise(3)
 	h.claim("spring", "c")
 	sees(true, "It first sold out at 10:00:03 am on 23 November (Seoul time), and no coupon is left now.")
-	stage.Must(t, stage.Err(h.config.Operator.Switch(t.Context(), "a test", "spring", 0, ledger.Close)))
+	stage.Must(t, stage.Err(h.config.Operator.ChangeState(t.Context(), "a test", "spring", 0, firstcome.ChangeClose)))
 	sees(true, "It first sold out at 10:00:03 am on 23 November (Seoul time) and closed at 11:00:03 am on 23 November (Seoul time).")
 }

@@ -400,7 +400,7 @@ func TestWhatIsNotOursIsPassedOver(t *testing.T) {
 			t.Errorf("of the campaign with the uid %s the topic has %d coupons, want %d", of, count, want)
 		}
 	}
-	stage.Must(t, j.Journal.Litter(t.Context(), "c", `{"format": 2, "uid": "theirs.1.secret", "epoch": 1}`)) // also one of a newer release
+	stage.Must(t, j.Journal.Litter(t.Context(), "c", `{"format": 2, "campaign_uid": "theirs.1.secret", "epoch": 1}`)) // also one of a newer release
 	g.absent["d"], g.absent["gone"] = true, true
 	stage.Must(t, j.Journal.Litter(t.Context(), "NO CAMPAIGN", "x"))
 	g.record(t, j, p)
@@ -432,7 +432,7 @@ func TestRecordsOfANewerReleaseAreLeftToIt(t *testing.T) {
 	j := stream{open(t, at, g, edit), t, at, g}
 	g.record(t, j, p)
 	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 3)))
-	stage.Must(t, j.Journal.Litter(t.Context(), "c", `{"format": 2, "uid": "ours.1.secret", "epoch": 1, "parcels": []}`))
+	stage.Must(t, j.Journal.Litter(t.Context(), "c", `{"format": 2, "campaign_uid": "ours.1.secret", "epoch": 1, "parcels": []}`))
 	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 3)))
 	stage.Must(t, stage.Err(j.Issue(t.Context(), "d", 3)))
 	p.WaitFor(t, 3)

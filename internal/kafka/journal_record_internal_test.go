@@ -46,7 +46,7 @@ func TestARecordOfMoreUsersThanAScriptServesIsOnePieceOfGarbage(t *testing.T) {
 		{1, gate.MaxBatch, gate.MaxBatch}, {1, gate.MaxBatch + 1, 0}, {1, 19_000, 0}, {19, 1000, 0},
 	} {
 		run := `{"first": 1, "at": 1, "terms": 1, "users": ["u"` + strings.Repeat(`,"u"`, c.users-1) + `]}`
-		value := fmt.Sprintf(`{"format": 1, "uid": "ours.1.secret", "epoch": 1, "runs": [%s]}`, run+strings.Repeat(","+run, c.runs-1))
+		value := fmt.Sprintf(`{"format": 1, "campaign_uid": "ours.1.secret", "epoch": 1, "runs": [%s]}`, run+strings.Repeat(","+run, c.runs-1))
 		b, err := readBatch(secret, &kgo.Record{Key: []byte("c"), Value: []byte(value)})
 		if len(b.Coupons) != c.want && err == nil || c.want == 0 && err == nil || c.want > 0 && err != nil {
 			t.Errorf("%d runs of %d users: %d coupons, %v", c.runs, c.users, len(b.Coupons), err)

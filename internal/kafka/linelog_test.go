@@ -140,9 +140,9 @@ func TestAPlaceInALogIsReadAsItWasAppended(t *testing.T) {
 	all[1].Left, all[2].User, all[3].Epoch, all[3].Began, all[3].Generation = true, `<"'&\ 한국>`, 7, 3, 4
 	s.append("c", all[:3])
 	s.append("d", places(other, 1, 2))
-	litter(t, at, "c", `not JSON`, `{}`, `{"uid":"m","epoch":1,"began":1,"generation":1,"ticket":1,"user":"","at":1}`,
-		`{"uid":"m","epoch":0,"began":1,"generation":1,"ticket":1,"user":"u","at":1}`, `{"uid":"m","epoch":1,"began":1,"generation":0,"ticket":1,"user":"u","at":1}`,
-		`{"uid":"m","epoch":1,"began":1,"generation":1,"ticket":0,"user":"u","at":1}`, `{"uid":"","epoch":1,"began":1,"generation":1,"ticket":1,"user":"u","at":1}`)
+	litter(t, at, "c", `not JSON`, `{}`, `{"campaign_uid":"m","epoch":1,"began":1,"generation":1,"ticket":1,"user":"","at":1}`,
+		`{"campaign_uid":"m","epoch":0,"began":1,"generation":1,"ticket":1,"user":"u","at":1}`, `{"campaign_uid":"m","epoch":1,"began":1,"generation":0,"ticket":1,"user":"u","at":1}`,
+		`{"campaign_uid":"m","epoch":1,"began":1,"generation":1,"ticket":0,"user":"u","at":1}`, `{"uid":"","epoch":1,"began":1,"generation":1,"ticket":1,"user":"u","at":1}`)
 	s.append("c", all[3:])
 	s.has("c", log, all)
 	s.has("d", other, places(other, 1, 2))

@@ -58,7 +58,7 @@ func TestF02TheOwnerOfARebuildGetsWhatWaitsInTheTopic(t *testing.T) {
 	stage.Next(t, "a batch that is not recorded", taken)
 	stage.Must(t, stage.Err(j.Record(t.Context(), record.Batch{Campaign: "d", Epoch: 1, CampaignUID: uid, Coupons: stage.Coupons("d", 1, 3)})))
 	stage.Must(t, stage.Err(j.Record(t.Context(), record.Batch{Campaign: "c", Epoch: 1, CampaignUID: "theirs.1.secret", Coupons: stage.Coupons("c", 50, 53)})))
-	for _, litter := range []string{"litter", `{"format": 2, "uid": "theirs.1.secret", "epoch": 1}`} {
+	for _, litter := range []string{"litter", `{"format": 2, "campaign_uid": "theirs.1.secret", "epoch": 1}`} {
 		stage.Must(t, j.Journal.Litter(t.Context(), "c", litter))
 	}
 	gate := kafka.Relayed{Gate: frozenGate{reading: func(to func(record.Batch) error) error {
@@ -111,7 +111,7 @@ func TestWhatIsInTheTopicIsInTheJournalOfAGateThatIsVerified(t *testing.T) {
 	if diff := cmp.Diff(map[int64]bool{1: true, 2: true, 3: true, 4: true, 5: true, 9: true}, got); diff != "" {
 		t.Errorf("other numbers are not recorded (-want +got):\n%s", diff)
 	}
-	stage.Must(t, j.Journal.Litter(t.Context(), "c", `{"format": 2, "uid": "ours.1.secret", "epoch": 1}`))
+	stage.Must(t, j.Journal.Litter(t.Context(), "c", `{"format": 2, "campaign_uid": "ours.1.secret", "epoch": 1}`))
 	if err := gate.Unrecorded(t.Context(), "c", func(firstcome.Coupon) error { return nil }); !errors.Is(err, firstcome.ErrGateMismatch) {
 		t.Errorf("of a newer release's record it says %v", err)
 	}
@@ -150,7 +150,7 @@ func TestF44WhatCannotBeReadInATopicIsADeadLetterAndTheRestFlows(t *testing.T) {
 	t.Parallel()
 	at, g, p := services.Kafka.Database(t), newRelayed(), stage.NewLedger("c")
 	j := stream{open(t, at, g, patient), t, at, g}
-	for _, litter := range []string{"litter", `{"format": 1}`, `{"format": 1, "uid": "ours.1.secret", "epoch": 1, "runs": [{"first": 0, "users": ["u"]}]}`} {
+	for _, litter := range []string{"litter", `{"format": 1}`, `{"format": 1, "campaign_uid": "ours.1.secret", "epoch": 1, "runs": [{"first": 0, "users": ["u"]}]}`} {
 		stage.Must(t, j.Journal.Litter(t.Context(), "c", litter))
 	}
 	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 1)))
