@@ -38,7 +38,9 @@ type pass struct {
 }
 
 // slowFirst lists the packages whose tests take longest. They start first, so that they do not run alone at the end.
-var slowFirst = []string{"./test/e2e", "./cmd/firstcome", "./internal/ledger", "./internal/kafka", "./..."}
+var slowFirst = []string{
+	"./test/e2e", "./cmd/firstcome", "./internal/ledger", "./internal/console", "./internal/kafka", "./examples/storefront", "./internal/api", "./test/services", "./...",
+}
 
 // The packages that start goroutines or are called by several. The race detector runs all their tests in a soak.
 // Outside of it, it runs the tests of make check of those in inProcess, and of those in atServers, which test little
