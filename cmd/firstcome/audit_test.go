@@ -37,6 +37,7 @@ func decider(t *testing.T, name string) *ledger.Ledger {
 // TestTheAuditFindsNoBreachWhileClaimsAndChangesAreDecided audits repeatedly while coupons are issued and voided, terms change, and the campaign is
 // paused and resumed.
 func TestTheAuditFindsNoBreachWhileClaimsAndChangesAreDecided(t *testing.T) {
+	t.Parallel()
 	const clients, audits, coupons = 3, 15, 3000
 	for _, kind := range kinds(t) {
 		t.Run(kind, func(t *testing.T) {

@@ -137,6 +137,7 @@ func (w *walker) farEnd() {
 // TestTheAuditFindsNoBreachWhateverTheOrderAtAGateFarAway audits after every few steps of a random walk with a gate beside the ledger. The gate has its
 // own clock. Coupons reach the ledger late, in any order, or as dead letters, and changes wait for the gate.
 func TestTheAuditFindsNoBreachWhateverTheOrderAtAGateFarAway(t *testing.T) {
+	t.Parallel()
 	w := newWalker(t)
 	name := services.Ledgers[services.SQLite](t)
 	w.as(name, "redis:far", func() {

@@ -136,6 +136,7 @@ func (w *walker) sound(reader *ledger.Ledger) {
 
 // TestTheAuditFindsNoBreachWhateverTheOrder audits after every few steps of a random walk in which the ledger decides.
 func TestTheAuditFindsNoBreachWhateverTheOrder(t *testing.T) {
+	t.Parallel()
 	for _, kind := range kinds(t) {
 		t.Run(kind, func(t *testing.T) {
 			w := newWalker(t)

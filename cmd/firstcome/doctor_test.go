@@ -30,6 +30,7 @@ func runDoctor(t *testing.T, name, gate string) (status int, out string) {
 }
 
 func TestDoctorLooksAtTheDatabaseAndAtRedis(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []services.Kind{services.MariaDB, services.PostgreSQL} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
@@ -72,6 +73,7 @@ func TestDoctorFindsServersThatAreAway(t *testing.T) {
 }
 
 func TestDoctorHoldsTheClockAgainstEveryCampaign(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "firstcome.db")
 	secret, err := firstcome.NewSecret(bytes.Repeat([]byte{5}, firstcome.MinSecret))
 	stage.Must(t, err)

@@ -16,6 +16,7 @@ import (
 // TestScriptsOnRedis runs the scripts whose gate is Redis: $REDIS names an empty one, $READER the same
 // for a user who may only read.
 func TestScriptsOnRedis(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("testdata/redis/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("there are no scripts: %v", err)

@@ -98,6 +98,7 @@ func TestF05NoCampaignIsCreatedAtARedisThatHasLostItsName(t *testing.T) {
 // TestF01ANodeThatStartsWhileRedisIsAwayWaitsForIt starts the gate of a node while its Redis is killed, and brings Redis back once the node says that it
 // waits. Then Redis reads its file slowly, so the node hears LOADING, too.
 func TestF01ANodeThatStartsWhileRedisIsAwayWaitsForIt(t *testing.T) {
+	t.Parallel()
 	server := services.Redis.Server(t, "--appendfsync", "always", "--key-load-delay", "300")
 	d := newDesk(t, server.URL(), t.TempDir()+"/firstcome.db", nil, "c")
 	d.do("EVAL", "for i = 1, 10000 do redis.call('SET', 'filler:' .. i, i) end return 1", "0")

@@ -22,6 +22,7 @@ func (r *rewind) dead(coupons ...firstcome.Coupon) record.Result {
 // TestF18F23F44WhatBecameOfANumberIsToldAsItIs lets a recorder die between the ledger and the gate, with number 1 recorded and number 2 a dead letter.
 // Then another event follows, and then number 3.
 func TestF18F23F44WhatBecameOfANumberIsToldAsItIs(t *testing.T) {
+	t.Parallel()
 	for name, happens := range map[string]func(r *rewind, c []firstcome.Coupon, late record.Result) (replayed bool){
 		"another one gives the entries again": func(*rewind, []firstcome.Coupon, record.Result) bool { return false },
 		"an operator replays it, and then the recorder goes on": func(r *rewind, _ []firstcome.Coupon, late record.Result) bool {

@@ -31,7 +31,7 @@ type garden struct {
 var schemaOf = map[string]string{
 	services.SQLite:             `SELECT m.name, p.name FROM sqlite_schema m JOIN pragma_table_info(m.name) p WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' AND m.name NOT IN ('nodes', 'gate_runs', 'journals', 'followers', 'cursors', 'proofs')`,
 	string(services.MariaDB):    `SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = DATABASE() AND extra NOT LIKE '%GENERATED%' AND table_name NOT IN ('nodes', 'gate_runs', 'journals', 'followers', 'cursors', 'proofs')`,
-	string(services.PostgreSQL): `SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = current_schema() AND table_name NOT IN ('nodes', 'gate_runs', 'journals', 'followers', 'cursors', 'proofs')`,
+	string(services.PostgreSQL): `SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = current_schema() AND is_generated = 'NEVER' AND table_name NOT IN ('nodes', 'gate_runs', 'journals', 'followers', 'cursors', 'proofs')`,
 }
 
 func gardenOn(t *testing.T, kind string) *garden {

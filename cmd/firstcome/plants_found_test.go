@@ -18,7 +18,8 @@ import (
 // TestTheAuditFindsWhateverTheLedgerSaysTwice changes every column of every table, and deletes a row of each, and
 // audits: what is not found is listed in docs/operate.md, and nothing else is.
 func TestTheAuditFindsWhateverTheLedgerSaysTwice(t *testing.T) {
-	for _, kind := range kinds(t) {
+	t.Parallel()
+	for kind := range services.Ledgers {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			g := gardenOn(t, kind)
@@ -34,7 +35,10 @@ func TestTheAuditFindsWhateverTheLedgerSaysTwice(t *testing.T) {
 					}
 				}
 			}
-			for _, p := range plants {
+			for n, p := range plants {
+				if !isTurn(n, kind) {
+					continue
+				}
 				if !slices.Contains(append(g.columns[p.table()], "*"), p.name()) {
 					t.Errorf("a line of plants is about %s, and there is no such column", p.column)
 					continue

@@ -14,6 +14,7 @@ import (
 // TestAnEmptiedRedisSaysWhenTheCampaignSoldOutFirst, and not when it was rebuilt: by the ledger's coupons, dead letters, voids and terms. A
 // minute passes after each step.
 func TestAnEmptiedRedisSaysWhenTheCampaignSoldOutFirst(t *testing.T) {
+	t.Parallel()
 	issue := func(users ...firstcome.UserID) func(*desk) {
 		return func(d *desk) { d.settle(d.record(d.issue("c", users...)...)) }
 	}

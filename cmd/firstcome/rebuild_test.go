@@ -274,6 +274,7 @@ func (d *desk) key(name string) string {
 
 // TestF05ARedisThatLostItsNameWaitsForAPerson runs a node that checks a Redis repeatedly. The Redis was emptied before the first check, or during one.
 func TestF05ARedisThatLostItsNameWaitsForAPerson(t *testing.T) {
+	t.Parallel()
 	t.Run("before", func(t *testing.T) { waitsForAPerson(t, true) })
 	t.Run("meanwhile", func(t *testing.T) { waitsForAPerson(t, false) })
 }

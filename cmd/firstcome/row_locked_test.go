@@ -20,6 +20,7 @@ import (
 // TestF51ACampaignWhoseRowSomebodyKeepsLockedHoldsUpNoOther locks a campaign's row, like an operator who leaves a transaction open, while a recorder drains
 // this campaign and another.
 func TestF51ACampaignWhoseRowSomebodyKeepsLockedHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []services.Kind{services.MariaDB, services.PostgreSQL} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel() // they wait for locks

@@ -8,4 +8,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-func TestScripts(t *testing.T) { testscript.Run(t, scripts(t, "testdata/script")) }
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, scripts(t, "testdata/script"))
+}

@@ -145,6 +145,7 @@ func (l *leadBack) isRefused() {
 // TestF03AGateInAnEpochThatHasEndedIsNoticed makes an address lead back to a primary that a replica has replaced. A node notices this at its next check, and
 // no node rebuilds the primary. Then the address leads to the replica again.
 func TestF03AGateInAnEpochThatHasEndedIsNoticed(t *testing.T) {
+	t.Parallel()
 	ledgers(t, func(t *testing.T, name string) {
 		l := newLeadBack(t, name, firstcome.Recorded)
 		stage.Run(t, l.rebuild.Run)
@@ -190,6 +191,7 @@ func (l *leadBack) last() string {
 // TestF03AClaimSaysWhichEpochIsTheLedgers makes the address lead back between two checks. The script itself issues nothing, because the claim of a node that
 // has checked since the epoch ended names the ledger's epoch.
 func TestF03AClaimSaysWhichEpochIsTheLedgers(t *testing.T) {
+	t.Parallel()
 	l := newLeadBack(t, services.Ledgers[services.SQLite](t), firstcome.Recorded)
 	l.rebuild.LookBack(t.Context())
 	l.back()
@@ -208,6 +210,7 @@ func TestF03AClaimSaysWhichEpochIsTheLedgers(t *testing.T) {
 
 // TestF03ANodeThatStartsAtAnOlderGateDecidesNothing starts a node while the address leads back.
 func TestF03ANodeThatStartsAtAnOlderGateDecidesNothing(t *testing.T) {
+	t.Parallel()
 	l := newLeadBack(t, services.Ledgers[services.SQLite](t), firstcome.Recorded)
 	l.back()
 	l.rebuild.LookBack(t.Context())
@@ -216,6 +219,7 @@ func TestF03ANodeThatStartsAtAnOlderGateDecidesNothing(t *testing.T) {
 
 // TestF03AnOperatorMakesAnOlderGateTheGate orders a rebuild at the old primary, in each possible way. Then the promoted replica has the stale epoch.
 func TestF03AnOperatorMakesAnOlderGateTheGate(t *testing.T) {
+	t.Parallel()
 	for name, ifLost := range map[string]bool{"of one campaign": false, "of all, or by a page": true} {
 		t.Run(name, func(t *testing.T) {
 			l := newLeadBack(t, services.Ledgers[services.SQLite](t), firstcome.Recorded)
@@ -242,6 +246,7 @@ func TestF03AnOperatorMakesAnOlderGateTheGate(t *testing.T) {
 // TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser lets the old primary answer two users, one of them twice, before a node notices. A recorder brings these
 // coupons to the ledger. The ledger refuses them, and notes once whose they were, and the recorder causes a check of the gate.
 func TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser(t *testing.T) {
+	t.Parallel()
 	ledgers(t, func(t *testing.T, name string) {
 		l := newLeadBack(t, name, firstcome.Decided)
 		l.back()
@@ -305,6 +310,7 @@ func (l *leadBack) foundBy(user firstcome.UserID, c firstcome.Coupon) {
 
 // TestF03WhoWaitsForTheLedgerIsToldNothingByAnOlderGate claims at the old primary before a node notices. The claim is answered when its coupon is recorded.
 func TestF03WhoWaitsForTheLedgerIsToldNothingByAnOlderGate(t *testing.T) {
+	t.Parallel()
 	l := newLeadBack(t, services.Ledgers[services.SQLite](t), firstcome.Recorded)
 	l.back()
 	waiter := issue.NewWaiter(l.over)

@@ -73,6 +73,7 @@ func restore(t *testing.T, url string, values map[string]string) {
 // has only the first five coupons. No claim is decided until the campaign is rebuilt. A node without earlier answers notices it, too, unless older keys
 // were put back: then nothing at the server shows that they are old.
 func TestF35WhatANodeWasToldIsNotGivenAgain(t *testing.T) {
+	t.Parallel()
 	for name, way := range switchedBack {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

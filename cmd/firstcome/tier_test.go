@@ -19,3 +19,9 @@ func kinds(t *testing.T) []string {
 	_, _ = sum.Write([]byte(t.Name())) // never fails
 	return all[sum.Sum32()%uint32(len(all)):][:1]
 }
+
+// isTurn reports whether the n-th of many similar cases runs on a kind of ledgers. They take turns. Soak runs each case on all kinds.
+func isTurn(n int, kind string) bool {
+	all := slices.Sorted(maps.Keys(services.Ledgers))
+	return all[n%len(all)] == kind
+}

@@ -24,6 +24,7 @@ func (d *desk) forgets(user firstcome.UserID) {
 // TestF04WhatARestartDoesNotProveToBeWholeIsRebuilt deletes data from a Redis that syncs before it answers, and restarts it. The ledger has coupons 1 to 3
 // and 10, and 4 as a dead letter; the journal has the others. The campaign has a line, and is paused.
 func TestF04WhatARestartDoesNotProveToBeWholeIsRebuilt(t *testing.T) {
+	t.Parallel()
 	hash := func(fields ...string) func(d *desk) { return func(d *desk) { d.has(fields...) } }
 	waits := func(d *desk, fields ...string) {
 		stage.Must(d.t, stage.Err(d.ledger.Campaigns.SetTerms(d.t.Context(), "op", "c", 0, func(t *firstcome.Terms) { t.Quantity = 200 })))

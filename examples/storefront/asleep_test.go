@@ -44,6 +44,7 @@ var (
 
 // TestInTheBrowserAPageThatSleptOverTheOpeningOffersTheCoupon at once, and not when its own clock comes to the opening.
 func TestInTheBrowserAPageThatSleptOverTheOpeningOffersTheCoupon(t *testing.T) {
+	t.Parallel()
 	server, guests, shop := sleepers(t)
 	for _, g := range guests {
 		server.says(map[string]string{"GET ": anHourBefore})
@@ -56,6 +57,7 @@ func TestInTheBrowserAPageThatSleptOverTheOpeningOffersTheCoupon(t *testing.T) {
 
 // TestInTheBrowserAPageThatSleptInLineLooksAtOnce, and goes on from the place that is left.
 func TestInTheBrowserAPageThatSleptInLineLooksAtOnce(t *testing.T) {
+	t.Parallel()
 	server, guests, shop := sleepers(t)
 	far := `202 {"outcome":"waiting","ticket":900,"generation":1,"ahead":899,"eta_seconds":899,"likely":true,"serving":true,"reason":null,"until":null,"closes_at":null,"poll_after":1}`
 	for _, g := range guests {
@@ -76,6 +78,7 @@ func TestInTheBrowserAPageThatSleptInLineLooksAtOnce(t *testing.T) {
 
 // TestInTheBrowserThePageReadsTheClockHoweverItWakes: browsers differ in what they tell a page. The page is told nothing else here.
 func TestInTheBrowserThePageReadsTheClockHoweverItWakes(t *testing.T) {
+	t.Parallel()
 	server, guests, shop := sleepers(t)
 	for way, wakes := range map[string]string{
 		"it is shown":                 `document.dispatchEvent(new Event("visibilitychange"))`,
@@ -97,6 +100,7 @@ func TestInTheBrowserThePageReadsTheClockHoweverItWakes(t *testing.T) {
 
 // TestInTheBrowserTheClockIsThatOfTheAnswer: a question before it, which the server had no answer to, does not count.
 func TestInTheBrowserTheClockIsThatOfTheAnswer(t *testing.T) {
+	t.Parallel()
 	server, guests, shop := scripts(t)
 	// The countdown may be old by a while, and then says more. It never says less than what is left since the last question.
 	const honest = `(asked => {

@@ -263,6 +263,7 @@ func (g *guest) keeps(coupons int) {
 
 // TestInTheBrowserACustomersDay has two guests, who read Korean and English, meet all that a drop has for them.
 func TestInTheBrowserACustomersDay(t *testing.T) {
+	t.Parallel()
 	f := startServer(t)
 	soon := time.Now().Add(2*time.Hour + 30*time.Second).UTC().Truncate(time.Second)
 	f.campaign("soon", map[string]any{"quantity": 5000, "opens_at": soon.Format(time.RFC3339)})

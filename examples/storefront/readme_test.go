@@ -19,6 +19,7 @@ import (
 // TestInTheBrowserTheCommandsOfTheReadmeShowADrop runs both in a fresh copy of the repository, with no settings but free ports. A guest of the
 // page then gets a coupon of the campaign that the sample makes.
 func TestInTheBrowserTheCommandsOfTheReadmeShowADrop(t *testing.T) {
+	t.Parallel()
 	serve, shop := readmeCommands(t)
 	dir := freshCopy(t)
 	compiled := exec.Command("go", "build", "./cmd/firstcome", "./examples/storefront") // beforehand, since the waits below have limits

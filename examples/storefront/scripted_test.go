@@ -89,6 +89,7 @@ func scripts(t *testing.T) (*scripted, []*guest, string) {
 
 // TestInTheBrowserWhoseCouponWasVoidedIsNotToldThatTheyLeft, neither by the stream nor by the line.
 func TestInTheBrowserWhoseCouponWasVoidedIsNotToldThatTheyLeft(t *testing.T) {
+	t.Parallel()
 	server, guests, shop := scripts(t)
 	server.says(map[string]string{"GET ": state("open", 9, 8, ""), "POST /claims": fmt.Sprintf(inLine, true)})
 	for way, answers := range map[string]map[string]string{
@@ -112,6 +113,7 @@ func TestInTheBrowserWhoseCouponWasVoidedIsNotToldThatTheyLeft(t *testing.T) {
 
 // TestInTheBrowserAPlaceByTheLineTellsWhatIsLikely: a raise at the next look, and those who left are not waited for.
 func TestInTheBrowserAPlaceByTheLineTellsWhatIsLikely(t *testing.T) {
+	t.Parallel()
 	server, guests, shop := scripts(t)
 	server.says(map[string]string{
 		"GET ": state("open", 9, 8, ""), "POST /claims": fmt.Sprintf(inLine, false), "GET /claims/u/events": "404 {}",
@@ -133,6 +135,7 @@ func TestInTheBrowserAPlaceByTheLineTellsWhatIsLikely(t *testing.T) {
 
 // TestInTheBrowserTheFirstInLineIsTheNextOnlyIfOneIsLeft: in a line that stands by with nothing left, and in a pause, it is nobody's turn.
 func TestInTheBrowserTheFirstInLineIsTheNextOnlyIfOneIsLeft(t *testing.T) {
+	t.Parallel()
 	server, guests, shop := scripts(t)
 	server.says(map[string]string{
 		"GET ": state("open", 9, 0, `,"pace":{"per_second":1},"waitlist":true`), "GET /claims/u/events": "404 {}", "GET /line": "503 {}",
@@ -172,6 +175,7 @@ func TestInTheBrowserTheFirstInLineIsTheNextOnlyIfOneIsLeft(t *testing.T) {
 // TestInTheBrowserWhoeverIsRefusedSeesHowItIsNow: the line ended, and then 970 coupons were added, or the campaign was paused. Where the campaign
 // cannot be read, they see what they were told.
 func TestInTheBrowserWhoeverIsRefusedSeesHowItIsNow(t *testing.T) {
+	t.Parallel()
 	server, guests, shop := scripts(t)
 	for what, test := range map[string]struct{ campaign, ko, en, word string }{
 		"970 more":     {state("open", 1000, 970, ""), "1,000장 중 970장 남았어요", "970 of 1,000 left", "open"},
@@ -212,6 +216,7 @@ func TestInTheBrowserWhoeverIsRefusedSeesHowItIsNow(t *testing.T) {
 // TestInTheBrowserEachStateHasItsWords opens the page in each state that a campaign is told to be in, and holds its headline, the line under it and
 // its button: in a state in which a claim is refused, none offers a coupon.
 func TestInTheBrowserEachStateHasItsWords(t *testing.T) {
+	t.Parallel()
 	server, guests, shop := scripts(t)
 	const soldOut = `,"sold_out_at":"2031-05-05T00:59:00.000000Z"`
 	stands := `,"pace":{"per_second":1},"waitlist":true` + soldOut
@@ -285,6 +290,7 @@ func TestInTheBrowserEachStateHasItsWords(t *testing.T) {
 // TestInTheBrowserTheOpeningIsReadBeforeACouponIsPromised: the campaign was paused before it opened, or all coupons went in its first instant. Users who
 // do not wait for that may ask.
 func TestInTheBrowserTheOpeningIsReadBeforeACouponIsPromised(t *testing.T) {
+	t.Parallel()
 	server, guests, shop := scripts(t)
 	soon := strings.Replace(state("not_open", 30, 30, ""), `"opens_at":null`, `"opens_at":"2031-05-05T01:00:01.000000Z"`, 1)
 	opens := func(then string) {
@@ -323,6 +329,7 @@ func TestInTheBrowserTheOpeningIsReadBeforeACouponIsPromised(t *testing.T) {
 // TestInTheBrowserTheCountdownGoesByTheServersClock, which is years from the phone's: before the opening, and in a line whose campaign opens
 // later.
 func TestInTheBrowserTheCountdownGoesByTheServersClock(t *testing.T) {
+	t.Parallel()
 	server, guests, shop := scripts(t)
 	at := func(instant string) string {
 		return strings.Replace(state("not_open", 5000, 5000, ""), `"opens_at":null`, `"opens_at":"`+instant+`"`, 1)

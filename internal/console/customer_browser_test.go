@@ -15,6 +15,7 @@ import (
 
 // TestInTheBrowserEachAnswerToACustomerIsReadable also copies a sentence by its button. A screen reader meets no fault that axe finds.
 func TestInTheBrowserEachAnswerToACustomerIsReadable(t *testing.T) {
+	t.Parallel()
 	newYork, err := zone.Load("America/New_York")
 	stage.Must(t, err)
 	for _, l := range []browser.Look{{Language: "ko", Width: 360}, {Language: "ko", Width: 1920, Dark: true}, {Language: "en", Width: 360, Dark: true}, {Language: "en", Width: 1920}} {

@@ -45,6 +45,7 @@ func (d *day) asking(r *http.Request) {
 }
 
 func TestInTheBrowserAnOperatorsDay(t *testing.T) {
+	t.Parallel()
 	b := browser.Open(t)
 	for _, look := range []browser.Look{{Language: "ko", Width: 360}, {Language: "en", Dark: true}} {
 		t.Run(look.String(), func(t *testing.T) {

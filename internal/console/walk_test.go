@@ -110,6 +110,7 @@ var neverOpened = []walked{
 // TestWhatIsSaidIsTrueInEveryState reads every page and answer about a campaign in every state, and then claims for a newcomer. The claim must get
 // what they said, and each figure and instant must be what the test itself caused. Campaigns with a line have steps of their own.
 func TestWhatIsSaidIsTrueInEveryState(t *testing.T) {
+	t.Parallel()
 	walks := map[string]func(t *testing.T, change func(*house)) *house{
 		"the ledger decides, SQLite": func(t *testing.T, change func(*house)) *house { return openHouse(t, change) },
 		"a gate decides":             func(t *testing.T, change func(*house)) *house { return openFar(t, change) },
@@ -137,6 +138,7 @@ func TestWhatIsSaidIsTrueInEveryState(t *testing.T) {
 }
 
 func walkThrough(t *testing.T, open func(t *testing.T, change func(*house)) *house, terms firstcome.Terms, steps []walked) {
+	t.Parallel()
 	w := &walk{t: t, now: stage.Epoch, terms: terms, held: map[string]int64{}, given: map[string]firstcome.Coupon{}}
 	w.house = open(t, func(h *house) {
 		h.stands(stage.Epoch)

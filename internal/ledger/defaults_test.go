@@ -81,6 +81,7 @@ func TestF66ADropUnderEachDefaultOfAServerIsExact(t *testing.T) {
 		t.Parallel()
 		for what, setting := range postgreSQLDefaults {
 			t.Run(what, func(t *testing.T) {
+				t.Parallel()
 				name := services.PostgreSQL.Database(t)
 				stage.Must(t, services.Execute(t.Context(), name, `ALTER DATABASE "`+strings.Trim(parse(t, name).Path, "/")+`" SET `+setting))
 				dropUnder(t, services.PostgreSQL, name, isShort(what))
