@@ -61,7 +61,7 @@ func (d *desk) open(campaigns ...firstcome.CampaignID) *desk {
 func (d *desk) opened(url string) *redis.Redis {
 	d.t.Helper()
 	gate, err := redis.Open(d.t.Context(), redis.Options{
-		URL: url, Secret: stage.Secret(), Clock: d.clock, Backlog: d.limit, Ledger: d.ledger.Identity, CampaignUID: d.campaignUID, Missing: d.missing,
+		URL: url, Secret: stage.Secret(), Clock: d.clock, Backlog: d.limit, Ledger: d.ledger.Identity, CampaignUID: d.campaignUID, OnUnknown: d.missing,
 	})
 	stage.Must(d.t, err)
 	d.t.Cleanup(gate.Close)

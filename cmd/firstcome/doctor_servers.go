@@ -87,7 +87,7 @@ func gateCampaigns(ctx context.Context, at gateName, l *ledger.Ledger, all []led
 	}
 	tell(wrong[elsewhere], doctor.Fail, bring, "%d campaigns are decided by another gate than "+this)
 	tell(wrong[past], grade, leave, "%d closed campaigns were decided by another gate than "+this)
-	tell(wrong[lost], doctor.Fail, "restore its data; if the data is gone and this Redis should decide: "+orders("rebuild", wrong[lost])+"; see "+runbook, "Redis has lost %d campaigns")
+	tell(wrong[isGone], doctor.Fail, "restore its data; if the data is gone and this Redis should decide: "+orders("rebuild", wrong[isGone])+"; see "+runbook, "Redis has lost %d campaigns")
 	tell(wrong[rebuilding], doctor.Warn, "nothing, if a node is rebuilding them. Otherwise: "+orders("rebuild", wrong[rebuilding]), "%d campaigns are being rebuilt, and no claim on them is decided until then")
 	tell(wrong[unverified], doctor.Warn, "nothing, if a node runs: it verifies or rebuilds them within seconds. If the finding stays: "+orders("rebuild", wrong[unverified])+"; see docs/runbooks/FirstcomeGateLost.md",
 		"%d campaigns are not decided until a node has checked them against the ledger")
@@ -155,7 +155,7 @@ const (
 	fine       condition = iota
 	elsewhere            // another gate decides it
 	past                 // another gate decided it, and it is closed
-	lost                 // Redis had it, and has lost all or a part of it
+	isGone               // Redis had it, and has lost all or a part of it
 	rebuilding           // its gate is being rebuilt
 	unverified           // its server is another run than the one that decided last, or its keys are older than the ledger
 	ahead                // Redis is ahead of the ledger
@@ -188,7 +188,7 @@ func conditionOf(ctx context.Context, l *ledger.Ledger, far examinedGate, master
 	case none && c.Creating():
 		return creating, "created at " + c.CreatedAt.Format(time.RFC3339), nil
 	case none, far.spoiled(err):
-		return lost, err.Error(), nil
+		return isGone, err.Error(), nil
 	case err != nil:
 		return fine, "", err
 	}
@@ -207,7 +207,7 @@ func conditionOf(ctx context.Context, l *ledger.Ledger, far examinedGate, master
 	case at.Epoch < c.Epoch: // c was read before at
 		return map[bool]condition{true: rebuilding, false: outlived}[at.Frozen], fmt.Sprintf("epoch %d, and the ledger is in %d", at.Epoch, c.Epoch), nil
 	case at.Gone:
-		return lost, "some of its keys are gone", nil
+		return isGone, "some of its keys are gone", nil
 	case at.Epoch == c.Epoch && at.Version < c.Applied:
 		return unverified, fmt.Sprintf("its keys are older than the ledger: version %d, and the ledger noted %d", at.Version, c.Applied), nil
 	case masters == nil:

@@ -23,7 +23,7 @@ func (redisKind) open(ctx context.Context, r *remoteGate, named []ledger.OtherGa
 	g, err := redis.Open(ctx, redis.Options{
 		URL: s.Gate.url(), Secret: r.secret, KeepUnnamed: len(named) > 0 && !s.NewGate && s.knownAs(named) == "", KnownAs: s.knownAs(named), AnyEviction: s.AnyEviction, Backlog: int64(s.Backlog),
 		MaxLine: int64(s.MaxLine), Lined: r.ledger.Recorder.Lined,
-		Ledger: r.ledger.Identity, CampaignUID: r.campaignUID, Missing: r.missing, Noted: r.noted,
+		Ledger: r.ledger.Identity, CampaignUID: r.campaignUID, OnUnknown: r.missing, Noted: r.noted,
 	})
 	if err != nil {
 		return servingGate{}, err

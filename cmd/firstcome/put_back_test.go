@@ -25,7 +25,7 @@ func (d *desk) member() *member {
 	d.t.Helper()
 	m := &member{}
 	at, err := redis.Open(d.t.Context(), redis.Options{
-		URL: d.url, Secret: stage.Secret(), Ledger: d.ledger.Identity, CampaignUID: d.campaignUID, Missing: d.missing,
+		URL: d.url, Secret: stage.Secret(), Ledger: d.ledger.Identity, CampaignUID: d.campaignUID, OnUnknown: d.missing,
 		Noted: func(id firstcome.CampaignID) gate.Revision { return m.machine.Noted(id) },
 	})
 	stage.Must(d.t, err)

@@ -89,7 +89,7 @@ func newStall(b *testing.B, name string, pace *firstcome.Pace) (*ledger.Ledger, 
 	stage.Must(b, err)
 	n := &base{flags: &serveCmd{}, log: slog.New(slog.DiscardHandler), ledger: l}
 	url := services.Redis.Database(b)
-	g, err := redis.Open(b.Context(), redis.Options{URL: url, Secret: stage.Secret(), Ledger: l.Identity, CampaignUID: n.campaignUID, Missing: n.missing})
+	g, err := redis.Open(b.Context(), redis.Options{URL: url, Secret: stage.Secret(), Ledger: l.Identity, CampaignUID: n.campaignUID, OnUnknown: n.missing})
 	stage.Must(b, err)
 	b.Cleanup(g.Close)
 	stage.Must(b, l.UseGate(b.Context(), ledger.RemoteGate{Gate: g.Name()}))

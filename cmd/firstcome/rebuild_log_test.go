@@ -44,7 +44,7 @@ func (p *paperLog) Append(_ context.Context, _ firstcome.CampaignID, records []l
 	return nil
 }
 
-func (p *paperLog) Place(context.Context, firstcome.CampaignID) (firstcome.LineLog, error) {
+func (p *paperLog) LogLocation(context.Context, firstcome.CampaignID) (firstcome.LineLog, error) {
 	log := firstcome.LineLog{Topic: p.topic, First: int64(len(p.records))}
 	return log, p.answers(log)
 }

@@ -67,7 +67,7 @@ func newLeadBack(t *testing.T, name string, answer firstcome.AnswerWhen) *leadBa
 func (l *leadBack) opens(at string) *redis.Redis {
 	l.t.Helper()
 	gate, err := redis.Open(l.t.Context(), redis.Options{
-		URL: at, Secret: stage.Secret(), Ledger: l.ledger.Identity, CampaignUID: l.campaignUID, Missing: l.missing,
+		URL: at, Secret: stage.Secret(), Ledger: l.ledger.Identity, CampaignUID: l.campaignUID, OnUnknown: l.missing,
 		Noted: func(id firstcome.CampaignID) gate.Revision { return l.rebuild.Noted(id) },
 	})
 	stage.Must(l.t, err)

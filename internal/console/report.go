@@ -116,7 +116,7 @@ func (c *proofHandlers) missing(ctx context.Context, s *ledger.Status) ([]missin
 
 // changes reads who changed the campaign. Lines about single coupons are left out, since they name users, and so are reasons, which may.
 func (c *proofHandlers) changes(v *view, s *ledger.Status, page *reportPage) error {
-	entries, err := c.Ledger.AuditLog(v.r.Context(), ledger.LogFilter{Campaign: s.ID, Whole: true, Limit: changesReported + 1})
+	entries, err := c.Ledger.AuditLog(v.r.Context(), ledger.LogFilter{Campaign: s.ID, CampaignOnly: true, Limit: changesReported + 1})
 	if err != nil {
 		return err
 	}

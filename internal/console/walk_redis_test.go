@@ -34,7 +34,7 @@ func openRedis(t *testing.T, change func(*house)) *house {
 			c, err := h.ledger.Reads.Campaign(ctx, id)
 			return c.CampaignUID, err
 		},
-		Missing: func(ctx context.Context, id firstcome.CampaignID) error {
+		OnUnknown: func(ctx context.Context, id firstcome.CampaignID) error {
 			if c, err := h.ledger.Reads.Campaign(ctx, id); err != nil || c.RetiredAt.IsZero() {
 				return err
 			}

@@ -64,6 +64,6 @@ func (p *Publisher) PassCut(ctx context.Context, lost int64) error {
 			s.following.Ends[n] += lost
 		}
 	}
-	_, err = s.pass(ctx)
+	_, err = s.publishOnce(ctx)
 	return errors.Join(err, p.leave(ctx, s.following, s.cursors()))
 }

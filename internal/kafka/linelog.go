@@ -49,7 +49,7 @@ type LineLog struct {
 	mu     sync.Mutex  // guards what follows
 	id     string      // of the topic; empty until it is found
 	client *kgo.Client // nil until the topic is found
-	lost   map[firstcome.CampaignID]error
+	gone   map[firstcome.CampaignID]error
 	rests  map[int32]appendRest // by partition
 }
 
@@ -168,7 +168,7 @@ func (l *LineLog) check(ctx context.Context) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.lost = lost
+	l.gone = lost
 	return nil
 }
 
@@ -199,8 +199,8 @@ func lostLog(id firstcome.CampaignID, why string, args ...any) error {
 		firstcome.ErrLineLogGone, fmt.Sprintf(why, args...), id)
 }
 
-// Place returns where the log of a campaign's line will be: at the current end of the partition that the campaign's id hashes to.
-func (l *LineLog) Place(ctx context.Context, id firstcome.CampaignID) (log firstcome.LineLog, err error) {
+// LogLocation returns where the log of a campaign's line will be: at the current end of the partition that the campaign's id hashes to.
+func (l *LineLog) LogLocation(ctx context.Context, id firstcome.CampaignID) (log firstcome.LineLog, err error) {
 	is, err := l.look(ctx)
 	if err != nil {
 		return log, away(err)
@@ -211,7 +211,7 @@ func (l *LineLog) Place(ctx context.Context, id firstcome.CampaignID) (log first
 	log.First = is.ends[log.Partition]
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.lost, id) // that was the previous log
+	delete(l.gone, id) // that was the previous log
 	return log, nil
 }
 

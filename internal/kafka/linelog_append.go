@@ -85,8 +85,8 @@ func (l *LineLog) takes(id firstcome.CampaignID, log firstcome.LineLog) (*kgo.Cl
 		return nil, away(fmt.Errorf("the topic %s is not found yet", l.topic.name))
 	case log.Topic != l.id:
 		return nil, l.topic.another(l.id, id, log)
-	case l.lost[id] != nil:
-		return nil, l.lost[id]
+	case l.gone[id] != nil:
+		return nil, l.gone[id]
 	case time.Now().Before(rest.until):
 		return nil, rest.why
 	}

@@ -68,7 +68,7 @@ func openLog(t *testing.T, at string) *logStage {
 // place gives a campaign's line a log, as the creation of a campaign does.
 func (s *logStage) place(id firstcome.CampaignID) firstcome.LineLog {
 	s.t.Helper()
-	log, err := s.Place(s.t.Context(), id)
+	log, err := s.LogLocation(s.t.Context(), id)
 	stage.Must(s.t, err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -298,7 +298,7 @@ func TestATopicThatWasMadeAgainUnfitTakesNothing(t *testing.T) {
 	stage.Must(t, stage.Err(services.MakeTopic(t.Context(), at, at[strings.LastIndexByte(at, '/')+1:], 1, map[string]string{"cleanup.policy": "compact"})))
 	stage.Run(t, s.Run)
 	s.alarm("cleanup.policy=compact")
-	if _, err := s.Place(t.Context(), "d"); !errors.Is(err, firstcome.ErrLineLogAway) || !strings.Contains(err.Error(), "cleanup.policy=delete") {
+	if _, err := s.LogLocation(t.Context(), "d"); !errors.Is(err, firstcome.ErrLineLogAway) || !strings.Contains(err.Error(), "cleanup.policy=delete") {
 		t.Errorf("a place in a topic that is compacted: %v", err)
 	}
 	if err := s.Append(t.Context(), "c", places(log, 4, 4)); !errors.Is(err, firstcome.ErrLineLogAway) {
@@ -444,7 +444,7 @@ func TestALogThatIsAwayHoldsUpNobodyForLong(t *testing.T) {
 	answers := make(chan error, 3)
 	go func() { answers <- s.Read(t.Context(), "c", log, 1, nil) }()
 	go func() { answers <- stage.Err(s.End(t.Context(), "c", log)) }()
-	go func() { answers <- stage.Err(s.Place(t.Context(), "d")) }()
+	go func() { answers <- stage.Err(s.LogLocation(t.Context(), "d")) }()
 	for range 3 {
 		if err := stage.Next(t, "an answer", answers); !errors.Is(err, firstcome.ErrLineLogAway) {
 			t.Errorf("of a topic that is away one hears %v", err)

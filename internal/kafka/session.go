@@ -32,7 +32,7 @@ func (s *session) publish(ctx context.Context) error {
 	s.leads.Store(true)
 	for {
 		began := time.Now()
-		all, err := s.pass(ctx)
+		all, err := s.publishOnce(ctx)
 		if err == nil {
 			err = s.stillThere(ctx)
 		}
@@ -80,8 +80,8 @@ type part struct {
 	records []*kgo.Record
 }
 
-// pass publishes new facts, within bounds. all means that it has published all of them.
-func (s *session) pass(ctx context.Context) (all bool, err error) {
+// publishOnce publishes new facts, within bounds. all means that it has published all of them.
+func (s *session) publishOnce(ctx context.Context) (all bool, err error) {
 	behind, err := s.Publisher.cursors.Behind(ctx, s.Follower(), campaigns)
 	if err != nil {
 		return false, err

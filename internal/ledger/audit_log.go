@@ -44,13 +44,13 @@ func (e *LogEntry) TermsOf() (before, after *firstcome.Terms, err error) {
 	return read(detail.Old), read(detail.New), err
 }
 
-// A LogFilter selects lines of the audit log. A Campaign, User, Whole or Before with its zero value excludes nothing.
+// A LogFilter selects lines of the audit log. A Campaign, User, CampaignOnly or Before with its zero value excludes nothing.
 type LogFilter struct {
-	Campaign firstcome.CampaignID
-	User     firstcome.UserID
-	Whole    bool  // only lines about a campaign as a whole: their action begins with "campaign."
-	Before   int64 // only lines with a smaller id
-	Limit    int   // the most lines to return
+	Campaign     firstcome.CampaignID
+	User         firstcome.UserID
+	CampaignOnly bool  // only lines about no single coupon: their action begins with "campaign."
+	Before       int64 // only lines with a smaller id
+	Limit        int   // the most lines to return
 }
 
 // AuditLog returns the selected lines of the audit log, latest first.
@@ -76,7 +76,7 @@ func (f *LogFilter) query() (query string, args []any) {
 	if f.User != "" {
 		query, args = query+` AND user_id = ?`, append(args, f.User)
 	}
-	if f.Whole {
+	if f.CampaignOnly {
 		query += ` AND number IS NULL AND action LIKE 'campaign.%'`
 	}
 	if f.Before > 0 {

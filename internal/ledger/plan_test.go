@@ -31,10 +31,10 @@ func TestChangesOfACampaignAreReadByTheirIndex(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			l := opened(t, at(t), "")
 			services.FillVoids(t, l.db.Write, 3000)
-			query, args := (&LogFilter{Campaign: "c", Whole: true, Limit: 21}).query()
+			query, args := (&LogFilter{Campaign: "c", CampaignOnly: true, Limit: 21}).query()
 			plan, err := services.Explain(t.Context(), l.db.Write, l.db.Dialect.Rebind(query), args...)
 			stage.Must(t, err)
-			if !strings.Contains(plan, "audit_log_whole") || strings.Contains(plan, "audit_log_campaign") {
+			if !strings.Contains(plan, "audit_log_of_campaign") || strings.Contains(plan, "audit_log_campaign") {
 				t.Errorf("changes are read by:\n%s", plan)
 			}
 		})

@@ -17,7 +17,7 @@ type logs struct{ away error }
 
 var logged = firstcome.LineLog{Topic: "lines", Partition: 3, First: 70}
 
-func (l logs) Place(context.Context, firstcome.CampaignID) (firstcome.LineLog, error) {
+func (l logs) LogLocation(context.Context, firstcome.CampaignID) (firstcome.LineLog, error) {
 	return logged, l.away
 }
 

@@ -114,8 +114,8 @@ func (o *Operator) changed(ctx context.Context, id firstcome.CampaignID, number 
 
 // Logs has the logs of lines. kafka.LineLog implements it.
 type Logs interface {
-	// Place returns where the log of a campaign's line will be.
-	Place(ctx context.Context, id firstcome.CampaignID) (firstcome.LineLog, error)
+	// LogLocation returns where the log of a campaign's line will be.
+	LogLocation(ctx context.Context, id firstcome.CampaignID) (firstcome.LineLog, error)
 }
 
 // Create creates a campaign. If it has a pace and this node has logs of lines, its line gets a log, whatever terms.Log is. gate.ErrLedgerForgot means
@@ -135,7 +135,7 @@ func (o *Operator) logOf(ctx context.Context, id firstcome.CampaignID, before, a
 	if err := after.Check(); err != nil {
 		return nil, err
 	}
-	log, err := o.Logs.Place(ctx, id)
+	log, err := o.Logs.LogLocation(ctx, id)
 	return &log, err
 }
 

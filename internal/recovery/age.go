@@ -42,36 +42,36 @@ var ErrAhead = errors.New("the gate is ahead of the ledger's revision")
 
 // inspectAhead returns the standing of a gate that is ahead of a revision. If only the revision was out of date, the gate is asked again with the
 // current one. ErrAhead then means that the campaign has advanced again.
-func (r *Machine) inspectAhead(ctx context.Context, a gate.Revision) error {
-	if err := r.compare(ctx, a); err != nil {
+func (m *Machine) inspectAhead(ctx context.Context, a gate.Revision) error {
+	if err := m.compare(ctx, a); err != nil {
 		return err
 	}
-	now, known, err := r.revision(ctx, a.Campaign)
+	now, known, err := m.revision(ctx, a.Campaign)
 	if err != nil || !known {
 		return errors.Join(err, ErrAhead)
 	}
-	return r.gate.Inspect(ctx, now)
+	return m.gate.Inspect(ctx, now)
 }
 
 // compare returns a gate.LedgerRolledBackError, a gate.StaleEpochError, nil if gate and ledger are of one age, or why that is unknown. If the gate
 // seems to be ahead, the ledger is read again after the gate, because the campaign continues during the two readings.
-func (r *Machine) compare(ctx context.Context, a gate.Revision) error {
+func (m *Machine) compare(ctx context.Context, a gate.Revision) error {
 	if a.Reconciling {
 		return &gate.LedgerRolledBackError{Campaign: a.Campaign}
 	}
-	s, err := r.gate.GateState(ctx, a)
+	s, err := m.gate.GateState(ctx, a)
 	switch {
 	case err != nil:
 		return err
 	case ahead(a, s) != "":
-		return r.confirm(ctx, a.Campaign, s)
+		return m.confirm(ctx, a.Campaign, s)
 	}
 	return outlived(a, s)
 }
 
 // confirm compares again, with a revision that is read after the gate.
-func (r *Machine) confirm(ctx context.Context, id firstcome.CampaignID, s GateState) error {
-	now, known, err := r.revision(ctx, id)
+func (m *Machine) confirm(ctx context.Context, id firstcome.CampaignID, s GateState) error {
+	now, known, err := m.revision(ctx, id)
 	if err != nil || !known {
 		return err
 	}
@@ -83,34 +83,34 @@ func (r *Machine) confirm(ctx context.Context, id firstcome.CampaignID, s GateSt
 
 // isOlder compares, notes the result, and returns the campaign's refusal. If the gate does not answer, or has nothing of the campaign, the earlier
 // refusal stays.
-func (r *Machine) isOlder(ctx context.Context, a gate.Revision) error {
-	err := r.compare(ctx, a)
+func (m *Machine) isOlder(ctx context.Context, a gate.Revision) error {
+	err := m.compare(ctx, a)
 	if err == nil || refuses(err) {
-		r.Refuse(a.Campaign, err)
+		m.Refuse(a.Campaign, err)
 	}
-	return r.Refusal(a.Campaign)
+	return m.Refusal(a.Campaign)
 }
 
 // Newest asks the gate whether it and the ledger are of one age, and returns a gate.LedgerRolledBackError, a gate.StaleEpochError, or nil. If the
 // gate does not answer, Newest returns what this node knew before: operators can still change a campaign whose gate is gone.
-func (r *Machine) Newest(ctx context.Context, id firstcome.CampaignID) error {
+func (m *Machine) Newest(ctx context.Context, id firstcome.CampaignID) error {
 	ctx, cancel := context.WithTimeout(ctx, newestTime)
 	defer cancel()
-	a, known, err := r.revision(ctx, id)
+	a, known, err := m.revision(ctx, id)
 	if err != nil || !known {
-		return r.Refusal(id)
+		return m.Refusal(id)
 	}
-	return r.isOlder(ctx, a)
+	return m.isOlder(ctx, a)
 }
 
 // LookBack compares gate and ledger of each active campaign once, for up to newestTime, before a node decides its first claim.
-func (r *Machine) LookBack(ctx context.Context) {
+func (m *Machine) LookBack(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, newestTime)
 	defer cancel()
-	active, _ := r.records.Active(ctx) // the next look checks the others
-	r.begun(active)
+	active, _ := m.records.Active(ctx) // the next look checks the others
+	m.begun(active)
 	for _, a := range first(active, nil) {
-		_ = r.isOlder(ctx, a)
+		_ = m.isOlder(ctx, a)
 	}
 }
 
@@ -120,7 +120,7 @@ func (r *Machine) LookBack(ctx context.Context) {
 // The ledger still gets coupons of a gate in a stale epoch, and notes their users: see Result.Lost. The first such batch suggests that the gate's
 // epoch has ended, so the gate is asked at once. Batches that the ledger refuses because of a rebuild wait for its end. If the owner of that rebuild
 // has died, this node begins another.
-func (r *Machine) Guard(k record.Keeper) record.Keeper { return guarded{k, r} }
+func (m *Machine) Guard(k record.Keeper) record.Keeper { return guarded{k, m} }
 
 type guarded struct {
 	record.Keeper

@@ -34,13 +34,13 @@ type attempt struct {
 }
 
 // run takes an attempt that has begun through its steps while it sends heartbeats, and reports the result.
-func (r *Machine) run(ctx context.Context, begun Rebuild, why error, reconciled *Reconciled) (Rebuilt, error) {
+func (m *Machine) run(ctx context.Context, begun Rebuild, why error, reconciled *Reconciled) (Rebuilt, error) {
 	started, id := time.Now(), begun.Campaign
-	r.stats.begun.Add(1)
-	r.note(id, errUnfinished)
+	m.stats.begun.Add(1)
+	m.note(id, errUnfinished)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	a := &attempt{Machine: r, Rebuild: begun, reconciled: reconciled, to: r.sink, turn: make(chan struct{}, 1)}
+	a := &attempt{Machine: m, Rebuild: begun, reconciled: reconciled, to: m.sink, turn: make(chan struct{}, 1)}
 	a.heartbeats(ctx, cancel)
 	err := a.steps(ctx)
 	if err != nil && ctx.Err() != nil {
@@ -51,26 +51,26 @@ func (r *Machine) run(ctx context.Context, begun Rebuild, why error, reconciled 
 		Took: time.Since(started), Why: why, Err: err,
 	}
 	if err != nil {
-		r.stats.failed.Add(1)
-		r.note(id, cmp.Or(why, gate.ErrUnverified)) // the next look finds what it is
-		r.giveUp(ctx, begun)
+		m.stats.failed.Add(1)
+		m.note(id, cmp.Or(why, gate.ErrUnverified)) // the next look finds what it is
+		m.giveUp(ctx, begun)
 	} else {
-		r.stats.finished.Add(1)
-		r.stats.lost.Add(a.fill.Lost)
-		r.note(id, nil)
-		r.Refuse(id, nil)
+		m.stats.finished.Add(1)
+		m.stats.lost.Add(a.fill.Lost)
+		m.note(id, nil)
+		m.Refuse(id, nil)
 	}
-	if r.events.Rebuilt != nil {
-		r.events.Rebuilt(done)
+	if m.events.Rebuilt != nil {
+		m.events.Rebuilt(done)
 	}
 	return done, err
 }
 
 // giveUp lets another attempt begin at once. If that fails, another attempt can begin once this one's heartbeats are too old.
-func (r *Machine) giveUp(ctx context.Context, begun Rebuild) {
+func (m *Machine) giveUp(ctx context.Context, begun Rebuild) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), heartbeatEvery)
 	defer cancel()
-	_ = r.ledger.GiveUpRebuild(ctx, begun)
+	_ = m.ledger.GiveUpRebuild(ctx, begun)
 }
 
 // heartbeats sends heartbeats until ctx ends, and ends the attempt once another attempt has superseded it. No heartbeat runs during the end of the

@@ -19,21 +19,21 @@ import (
 // only while the server has the gate's name. A server without the name was emptied, or is a different server, and an operator must call Rebuild. An
 // operator must also call Rebuild for a gate in a stale epoch; Run notices within a second that a campaign's epoch has ended. With Auto, Run rebuilds
 // in both cases.
-func (r *Machine) Run(ctx context.Context) error {
+func (m *Machine) Run(ctx context.Context) error {
 	var reports sync.WaitGroup
 	defer reports.Wait()
-	reports.Go(func() { r.reached.report(ctx) })
+	reports.Go(func() { m.reached.report(ctx) })
 	var runs []Run
 	var looked time.Time
 	var silent map[firstcome.CampaignID]bool
 	for {
-		active, unread := r.records.Active(ctx)
+		active, unread := m.records.Active(ctx)
 		if unread == nil {
-			r.begun(active)
+			m.begun(active)
 		}
-		now, err := r.gate.Runs(ctx)
+		now, err := m.gate.Runs(ctx)
 		if err == nil && !slices.Equal(now, runs) {
-			err, looked = r.reached.note(ctx, now), time.Time{}
+			err, looked = m.reached.note(ctx, now), time.Time{}
 		}
 		if err == nil {
 			runs = now
@@ -42,13 +42,13 @@ func (r *Machine) Run(ctx context.Context) error {
 			err = unread
 		}
 		if err == nil && time.Since(looked) > inspectEvery {
-			silent = r.inspectAll(ctx, active, nil)
+			silent = m.inspectAll(ctx, active, nil)
 			looked = time.Now()
-		} else if ids := r.known(); err == nil && len(ids)+len(silent) > 0 {
+		} else if ids := m.known(); err == nil && len(ids)+len(silent) > 0 {
 			maps.Copy(ids, silent)
-			silent = r.inspectAll(ctx, active, ids)
+			silent = m.inspectAll(ctx, active, ids)
 		}
-		if r.await(ctx) != nil {
+		if m.await(ctx) != nil {
 			return nil
 		}
 	}
@@ -73,7 +73,7 @@ func first(all []gate.Revision, noticed map[firstcome.CampaignID]bool) []gate.Re
 // inspectAll checks some of the active campaigns at the gate, or all if some is nil, and rebuilds those that need it. A rebuild begins as soon as its
 // campaign is found and fewer than sideBySide are under way, while the look continues. A look at all campaigns returns those for which gate or ledger
 // did not answer: the next look checks them again.
-func (r *Machine) inspectAll(ctx context.Context, active []gate.Revision, some map[firstcome.CampaignID]bool) (silent map[firstcome.CampaignID]bool) {
+func (m *Machine) inspectAll(ctx context.Context, active []gate.Revision, some map[firstcome.CampaignID]bool) (silent map[firstcome.CampaignID]bool) {
 	silent = map[firstcome.CampaignID]bool{}
 	found := make(chan func(), len(active))
 	var rebuilds sync.WaitGroup
@@ -86,23 +86,23 @@ func (r *Machine) inspectAll(ctx context.Context, active []gate.Revision, some m
 	}
 	// Emptying a server removes the name with the keys. So ask for the name only after keys were found missing.
 	named := sync.OnceValue(func() bool {
-		if r.Auto && r.gate.Rename(ctx) != nil {
+		if m.Auto && m.gate.Rename(ctx) != nil {
 			return false
 		}
-		is, err := r.gate.Named(ctx)
+		is, err := m.gate.Named(ctx)
 		return is && err == nil
 	})
-	agreed := sync.OnceValue(func() bool { return r.Auto && r.reached.agreed(ctx) })
-	for _, a := range first(active, r.known()) {
+	agreed := sync.OnceValue(func() bool { return m.Auto && m.reached.agreed(ctx) })
+	for _, a := range first(active, m.known()) {
 		if some != nil && !some[a.Campaign] {
 			continue
 		}
-		err := r.inspectAndVerify(ctx, a)
+		err := m.inspectAndVerify(ctx, a)
 		if err == nil || gate.NeedsRebuild(err) || refuses(err) {
-			r.Refuse(a.Campaign, err)
+			m.Refuse(a.Campaign, err)
 		}
 		if errors.Is(err, gate.ErrStaleEpoch) && agreed() {
-			found <- func() { r.rebuildFound(ctx, a, err) }
+			found <- func() { m.rebuildFound(ctx, a, err) }
 			continue
 		}
 		if refuses(err) { // a rebuild would lose data that only this gate has, or only another one
@@ -110,12 +110,12 @@ func (r *Machine) inspectAll(ctx context.Context, active []gate.Revision, some m
 		}
 		switch {
 		case err == nil || gate.NeedsRebuild(err):
-			r.note(a.Campaign, err)
+			m.note(a.Campaign, err)
 		case some == nil: // gate or ledger did not answer
 			silent[a.Campaign] = true
 		}
 		if gate.NeedsRebuild(err) && named() {
-			found <- func() { r.rebuildFound(ctx, a, err) }
+			found <- func() { m.rebuildFound(ctx, a, err) }
 		}
 	}
 	close(found)
@@ -124,21 +124,21 @@ func (r *Machine) inspectAll(ctx context.Context, active []gate.Revision, some m
 }
 
 // rebuildFound rebuilds a campaign that a look has found. If the rebuild fails, the next look finds the campaign again.
-func (r *Machine) rebuildFound(ctx context.Context, a gate.Revision, why error) {
-	attempt, err := r.begin(ctx, firstcomeItself, a.Campaign, a.Epoch, false)
+func (m *Machine) rebuildFound(ctx context.Context, a gate.Revision, why error) {
+	attempt, err := m.begin(ctx, firstcomeItself, a.Campaign, a.Epoch, false)
 	if err != nil {
 		isOfLog := errors.Is(err, firstcome.ErrLineLogAway) || errors.Is(err, firstcome.ErrLineLogGone)
-		if isOfLog && r.events.Rebuilt != nil {
-			r.events.Rebuilt(Rebuilt{Campaign: a.Campaign, Why: why, Err: err})
+		if isOfLog && m.events.Rebuilt != nil {
+			m.events.Rebuilt(Rebuilt{Campaign: a.Campaign, Why: why, Err: err})
 		}
 		return
 	}
-	if r.needless(ctx, attempt, a, why) {
-		r.giveUp(ctx, attempt)
-		r.note(a.Campaign, nil)
+	if m.needless(ctx, attempt, a, why) {
+		m.giveUp(ctx, attempt)
+		m.note(a.Campaign, nil)
 		return
 	}
-	_, _ = r.run(ctx, attempt, why, nil)
+	_, _ = m.run(ctx, attempt, why, nil)
 }
 
 // needless checks the gate again, now that no other node can begin a rebuild, and reports whether it decides the campaign. The look that
@@ -148,7 +148,7 @@ func (r *Machine) rebuildFound(ctx context.Context, a gate.Revision, why error) 
 // needless waits up to replaceTime for a frozen gate to be switched: the node that froze it may still be at work, and a second rebuild would only end
 // one more epoch, in which no coupon was issued. If that node has abandoned its attempt, a rebuild is always needed:
 // the node may have died before it froze the gate.
-func (r *Machine) needless(ctx context.Context, attempt Rebuild, a gate.Revision, why error) bool {
+func (m *Machine) needless(ctx context.Context, attempt Rebuild, a gate.Revision, why error) bool {
 	if attempt.Left {
 		return false
 	}
@@ -161,7 +161,7 @@ func (r *Machine) needless(ctx context.Context, attempt Rebuild, a gate.Revision
 		if n > 0 && wait.Sleep(ctx, replaceTime/replaceAsks) != nil {
 			return false
 		}
-		if r.inspect(ctx, a) == nil {
+		if m.inspect(ctx, a) == nil {
 			return true
 		}
 	}
@@ -176,35 +176,35 @@ var errUnfinished = fmt.Errorf("%w: %w", gate.ErrUnverified, record.ErrRebuildin
 var errCreating = fmt.Errorf("%w: the campaign is being created", firstcome.ErrGateUnavailable)
 
 // inspect returns what the gate's Inspect returns, unless the campaign is still being created or a rebuild is under way.
-func (r *Machine) inspect(ctx context.Context, a gate.Revision) error {
+func (m *Machine) inspect(ctx context.Context, a gate.Revision) error {
 	switch {
 	case a.Creating:
 		return errCreating
 	case a.Reconciling:
 		return &gate.LedgerRolledBackError{Campaign: a.Campaign}
 	case a.Rebuilding:
-		if err := r.compare(ctx, a); refuses(err) {
+		if err := m.compare(ctx, a); refuses(err) {
 			return err
 		}
 		return errUnfinished
 	}
-	err := r.gate.Inspect(ctx, a)
+	err := m.gate.Inspect(ctx, a)
 	if errors.Is(err, ErrAhead) {
-		return r.inspectAhead(ctx, a)
+		return m.inspectAhead(ctx, a)
 	}
 	return err
 }
 
 // inspectAndVerify verifies the gate if it is unverified, and then returns what inspect does. Only an error for which NeedsRebuild holds means that the gate has
 // lost data.
-func (r *Machine) inspectAndVerify(ctx context.Context, a gate.Revision) error {
-	err := r.inspect(ctx, a)
+func (m *Machine) inspectAndVerify(ctx context.Context, a gate.Revision) error {
+	err := m.inspect(ctx, a)
 	if !errors.Is(err, gate.ErrUnverified) || a.Rebuilding {
 		return err
 	}
-	switch not := r.verify(ctx, a); {
+	switch not := m.verify(ctx, a); {
 	case not == nil:
-		r.stats.verified.Add(1)
+		m.stats.verified.Add(1)
 		return nil
 	case errors.Is(not, errDiffers):
 		return fmt.Errorf("%w: %w", err, not)

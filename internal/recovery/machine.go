@@ -64,8 +64,8 @@ type Contents interface {
 // LineLogs reads and writes the logs of lines.
 type LineLogs interface {
 	line.Log
-	// Place returns where the log of a campaign's line will be, if it has none yet or needs a new one. The log counts from the topic's current end.
-	Place(ctx context.Context, id firstcome.CampaignID) (firstcome.LineLog, error)
+	// LogLocation returns where the log of a campaign's line will be, if it has none yet or needs a new one. The log counts from the topic's current end.
+	LogLocation(ctx context.Context, id firstcome.CampaignID) (firstcome.LineLog, error)
 	// End returns the offset after the last record. firstcome.ErrLineLogGone means that the topic is not the one of this log.
 	End(ctx context.Context, id firstcome.CampaignID, log firstcome.LineLog) (int64, error)
 	// Read calls each with the records of a campaign, in order, from the log's first offset to before end. firstcome.ErrLineLogGone means that the
@@ -219,10 +219,10 @@ func New(records Records, book Ledger, gate Gate, events Events) *Machine {
 }
 
 // Stats returns the counters.
-func (r *Machine) Stats() Stats {
-	broken, rebuilding, rolledBack, staleEpoch := r.counts()
+func (m *Machine) Stats() Stats {
+	broken, rebuilding, rolledBack, staleEpoch := m.counts()
 	return Stats{
-		Verified: r.stats.verified.Load(), Begun: r.stats.begun.Load(), Finished: r.stats.finished.Load(), Failed: r.stats.failed.Load(), Lost: r.stats.lost.Load(),
+		Verified: m.stats.verified.Load(), Begun: m.stats.begun.Load(), Finished: m.stats.finished.Load(), Failed: m.stats.failed.Load(), Lost: m.stats.lost.Load(),
 		Broken: broken, Rebuilding: rebuilding, RolledBack: rolledBack, StaleEpoch: staleEpoch,
 	}
 }
@@ -241,9 +241,9 @@ type Order struct {
 
 // Rebuild rebuilds a campaign's gate because an operator ordered it, whatever the state of the gate. A server that was emptied gets the gate's name
 // again. A campaign that another Redis decided moves to this gate.
-func (r *Machine) Rebuild(ctx context.Context, actor string, id firstcome.CampaignID, order Order) (Rebuilt, error) {
+func (m *Machine) Rebuild(ctx context.Context, actor string, id firstcome.CampaignID, order Order) (Rebuilt, error) {
 	for {
-		done, err := r.ordered(ctx, actor, id, order)
+		done, err := m.ordered(ctx, actor, id, order)
 		if !errors.Is(err, ErrSuperseded) || wait.Sleep(ctx, leasesEnd) != nil {
 			return done, err
 		}
@@ -252,54 +252,54 @@ func (r *Machine) Rebuild(ctx context.Context, actor string, id firstcome.Campai
 }
 
 // ordered is one try of Rebuild. ErrSuperseded means that another attempt is under way.
-func (r *Machine) ordered(ctx context.Context, actor string, id firstcome.CampaignID, order Order) (Rebuilt, error) {
-	before, _, err := r.revision(ctx, id) // nodes rebuild by themselves as soon as the server has its name again
+func (m *Machine) ordered(ctx context.Context, actor string, id firstcome.CampaignID, order Order) (Rebuilt, error) {
+	before, _, err := m.revision(ctx, id) // nodes rebuild by themselves as soon as the server has its name again
 	if err != nil {
 		return Rebuilt{}, err
 	}
-	if err := r.gate.Rename(ctx); err != nil {
+	if err := m.gate.Rename(ctx); err != nil {
 		return Rebuilt{}, err
 	}
 	if !order.IfLost {
-		begun, err := r.begin(ctx, actor, id, before.Epoch, order.WithoutLog)
+		begun, err := m.begin(ctx, actor, id, before.Epoch, order.WithoutLog)
 		if err != nil {
 			return Rebuilt{}, err
 		}
-		return r.run(ctx, begun, nil, nil)
+		return m.run(ctx, begun, nil, nil)
 	}
-	now, known, err := r.revision(ctx, id)
+	now, known, err := m.revision(ctx, id)
 	if err != nil {
 		return Rebuilt{}, err
 	}
 	if known {
-		runs, err := r.gate.Runs(ctx)
+		runs, err := m.gate.Runs(ctx)
 		if err == nil {
-			err = r.reached.note(ctx, runs) // a verification needs to know how the server syncs, and since when this node has seen its run
+			err = m.reached.note(ctx, runs) // a verification needs to know how the server syncs, and since when this node has seen its run
 		}
 		if err == nil {
-			err = r.inspectAndVerify(ctx, now)
+			err = m.inspectAndVerify(ctx, now)
 		}
 		switch {
 		case err == nil:
-			return r.ledger.LastRebuild(ctx, id)
+			return m.ledger.LastRebuild(ctx, id)
 		case errors.Is(err, errCreating), errors.Is(err, gate.ErrLedgerRolledBack):
 			return Rebuilt{}, err
 		}
 	}
-	attempt, err := r.begin(ctx, actor, id, now.Epoch, order.WithoutLog)
+	attempt, err := m.begin(ctx, actor, id, now.Epoch, order.WithoutLog)
 	if err != nil {
 		return Rebuilt{}, err
 	}
-	if known && r.needless(ctx, attempt, now, nil) {
-		r.giveUp(ctx, attempt)
-		return r.ledger.LastRebuild(ctx, id)
+	if known && m.needless(ctx, attempt, now, nil) {
+		m.giveUp(ctx, attempt)
+		return m.ledger.LastRebuild(ctx, id)
 	}
-	return r.run(ctx, attempt, nil, nil)
+	return m.run(ctx, attempt, nil, nil)
 }
 
 // revision returns the campaign's state in the ledger. It is not known if the campaign has ended, or if another gate decides it.
-func (r *Machine) revision(ctx context.Context, id firstcome.CampaignID) (now gate.Revision, known bool, err error) {
-	active, err := r.records.Active(ctx)
+func (m *Machine) revision(ctx context.Context, id firstcome.CampaignID) (now gate.Revision, known bool, err error) {
+	active, err := m.records.Active(ctx)
 	n := slices.IndexFunc(active, func(a gate.Revision) bool { return a.Campaign == id })
 	if err != nil || n < 0 {
 		return gate.Revision{}, false, err

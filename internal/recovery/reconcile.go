@@ -12,17 +12,17 @@ import (
 
 // Created reports whether the gate's ledger ever created a campaign with this id at the gate. If the ledger does not have the campaign, it was rolled
 // back. gate.ErrUnnamed means that the gate's server has lost its name, so that no campaign can be created there.
-func (r *Machine) Created(ctx context.Context, id firstcome.CampaignID) (bool, error) {
+func (m *Machine) Created(ctx context.Context, id firstcome.CampaignID) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, newestTime)
 	defer cancel()
-	named, err := r.gate.Named(ctx)
+	named, err := m.gate.Named(ctx)
 	switch {
 	case err != nil:
 		return false, err
 	case !named:
 		return false, gate.ErrUnnamed
 	}
-	return r.gate.Created(ctx, id)
+	return m.gate.Created(ctx, id)
 }
 
 // Adopted is what a ledger took over from its gate.
@@ -59,24 +59,24 @@ var ErrNothingToReconcile = errors.New("the ledger is not older than the campaig
 //	bring back    the ledger records every holder's coupon that it lacks, with its number, time and code
 //
 // Reconcile may be interrupted anywhere, and repeated.
-func (r *Machine) Reconcile(ctx context.Context, actor string, id firstcome.CampaignID) (done Reconciled, err error) {
-	a, known, err := r.revision(ctx, id)
+func (m *Machine) Reconcile(ctx context.Context, actor string, id firstcome.CampaignID) (done Reconciled, err error) {
+	a, known, err := m.revision(ctx, id)
 	if err != nil || !known {
 		return done, cmp.Or(err, ErrNothingToReconcile)
 	}
-	if older := r.isOlder(ctx, a); !errors.Is(older, gate.ErrLedgerRolledBack) {
-		return r.endReconcile(ctx, actor, a)
+	if older := m.isOlder(ctx, a); !errors.Is(older, gate.ErrLedgerRolledBack) {
+		return m.endReconcile(ctx, actor, a)
 	}
-	before, err := r.gate.GateState(ctx, a)
+	before, err := m.gate.GateState(ctx, a)
 	if err != nil {
 		return done, err
 	}
-	attempt, err := r.ledger.BeginReconcile(ctx, actor, id, before.Attempt)
+	attempt, err := m.ledger.BeginReconcile(ctx, actor, id, before.Attempt)
 	if err != nil {
 		return done, err
 	}
 	attempt.InForce = max(attempt.InForce, before.InForce)
-	done.Rebuilt, err = r.run(ctx, attempt, r.Refusal(id), &done)
+	done.Rebuilt, err = m.run(ctx, attempt, m.Refusal(id), &done)
 	return done, err
 }
 
@@ -92,71 +92,71 @@ type Estimate struct {
 
 // Estimate returns the expected result of a reconcile of a campaign. It freezes and changes nothing, so it may or may not count what other nodes do
 // at the same time.
-func (r *Machine) Estimate(ctx context.Context, id firstcome.CampaignID) (e Estimate, err error) {
-	a, known, err := r.revision(ctx, id)
+func (m *Machine) Estimate(ctx context.Context, id firstcome.CampaignID) (e Estimate, err error) {
+	a, known, err := m.revision(ctx, id)
 	if err != nil || !known {
 		return e, cmp.Or(err, ErrNothingToReconcile)
 	}
-	if older := r.isOlder(ctx, a); !errors.Is(older, gate.ErrLedgerRolledBack) {
+	if older := m.isOlder(ctx, a); !errors.Is(older, gate.ErrLedgerRolledBack) {
 		return e, cmp.Or(older, ErrNothingToReconcile)
 	}
-	s, err := r.gate.GateState(ctx, a)
+	s, err := m.gate.GateState(ctx, a)
 	if err != nil {
 		return e, err
 	}
 	e = Estimate{Behind: a.Version, Version: s.Version, Ledger: a.Epoch, Gate: s.Epoch}
-	intact, err := r.intact(ctx, s)
+	intact, err := m.intact(ctx, s)
 	if err != nil {
 		return e, err
 	}
-	absent, err := r.absent(ctx, a, s)
+	absent, err := m.absent(ctx, a, s)
 	if err != nil {
 		return e, err
 	}
 	if e.Voided = int64(len(absent)); !intact || e.Voided > max(0, s.Version-a.Version) {
 		e.Voided, e.Unexplained = 0, e.Voided
 	}
-	lacking, err := r.lacking(ctx, Rebuild{Campaign: id, CampaignUID: a.CampaignUID})
+	lacking, err := m.lacking(ctx, Rebuild{Campaign: id, CampaignUID: a.CampaignUID})
 	e.Recovered = int64(len(lacking))
 	return e, err
 }
 
 // endReconcile completes a reconcile that was interrupted after the ledger had the gate's state and before the gate was rebuilt.
-func (r *Machine) endReconcile(ctx context.Context, actor string, a gate.Revision) (done Reconciled, err error) {
-	err = r.inspect(ctx, a)
+func (m *Machine) endReconcile(ctx context.Context, actor string, a gate.Revision) (done Reconciled, err error) {
+	err = m.inspect(ctx, a)
 	if !errors.Is(err, gate.ErrUnverified) {
 		return done, cmp.Or(err, ErrNothingToReconcile)
 	}
-	attempt, begun := r.begin(ctx, actor, a.Campaign, a.Epoch, false)
+	attempt, begun := m.begin(ctx, actor, a.Campaign, a.Epoch, false)
 	if begun != nil {
 		return done, begun
 	}
-	done.Rebuilt, err = r.run(ctx, attempt, err, nil)
+	done.Rebuilt, err = m.run(ctx, attempt, err, nil)
 	return done, err
 }
 
 // intact reports whether a gate has the last state that it decided, and is consistent: its server has not restarted since, or both runs were durable.
-func (r *Machine) intact(ctx context.Context, s GateState) (bool, error) {
+func (m *Machine) intact(ctx context.Context, s GateState) (bool, error) {
 	if s.Holders != s.InForce || s.LastNumber < s.DrainedThrough {
 		return false, nil
 	}
 	if s.Was == s.Is {
 		return true, nil
 	}
-	durable, _, err := r.ledger.DurableRun(ctx, s.Was)
+	durable, _, err := m.ledger.DurableRun(ctx, s.Was)
 	if err != nil || !durable {
 		return false, err
 	}
-	runs, err := r.gate.Runs(ctx) // the restored ledger may not know this run
+	runs, err := m.gate.Runs(ctx) // the restored ledger may not know this run
 	return slices.Contains(runs, Run{ID: s.Is, Durable: true}), err
 }
 
 // absent returns the coupons that are in force in the ledger, and that the gate issued and no longer has. If the gate is intact, changes that the
 // ledger has forgotten voided them.
-func (r *Machine) absent(ctx context.Context, at gate.Revision, s GateState) (absent []firstcome.Coupon, err error) {
+func (m *Machine) absent(ctx context.Context, at gate.Revision, s GateState) (absent []firstcome.Coupon, err error) {
 	var some []firstcome.Coupon
 	ask := func() error {
-		held, err := r.gate.HoldsEach(ctx, at, some)
+		held, err := m.gate.HoldsEach(ctx, at, some)
 		for n := range held {
 			if !held[n] {
 				absent = append(absent, some[n])
@@ -165,7 +165,7 @@ func (r *Machine) absent(ctx context.Context, at gate.Revision, s GateState) (ab
 		some = some[:0]
 		return err
 	}
-	_, err = r.ledger.Refills(ctx, at.Campaign, func(c firstcome.Coupon) error {
+	_, err = m.ledger.Refills(ctx, at.Campaign, func(c firstcome.Coupon) error {
 		if !c.VoidedAt.IsZero() || c.Buried || c.Number > s.LastNumber {
 			return nil
 		}
@@ -184,10 +184,10 @@ func (r *Machine) absent(ctx context.Context, at gate.Revision, s GateState) (ab
 const giveAtOnce = 2000
 
 // lacking returns the coupons of the gate's holders that the ledger does not have, in number order.
-func (r *Machine) lacking(ctx context.Context, attempt Rebuild) (lacking []firstcome.Coupon, err error) {
+func (m *Machine) lacking(ctx context.Context, attempt Rebuild) (lacking []firstcome.Coupon, err error) {
 	var some []firstcome.Coupon
 	ask := func() error {
-		has, err := r.records.Has(ctx, attempt.Campaign, some)
+		has, err := m.records.Has(ctx, attempt.Campaign, some)
 		for n := range has {
 			if !has[n] {
 				lacking = append(lacking, some[n])
@@ -196,7 +196,7 @@ func (r *Machine) lacking(ctx context.Context, attempt Rebuild) (lacking []first
 		some = some[:0]
 		return err
 	}
-	err = r.gate.Held(ctx, attempt, func(c firstcome.Coupon) error {
+	err = m.gate.Held(ctx, attempt, func(c firstcome.Coupon) error {
 		if some = append(some, c); len(some) < giveAtOnce {
 			return nil
 		}

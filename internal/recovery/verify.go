@@ -36,8 +36,8 @@ const witnessTime = 2 * runsEvery
 
 // verify makes the gate continue in the same epoch after its server restarted, if it has certainly lost nothing. Then both runs of the server are
 // durable, the gate agrees with the ledger, and no node was told a higher number. An error reports why the gate was not verified.
-func (r *Machine) verify(ctx context.Context, a gate.Revision) error {
-	s, err := r.gate.GateState(ctx, a)
+func (m *Machine) verify(ctx context.Context, a gate.Revision) error {
+	s, err := m.gate.GateState(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (r *Machine) verify(ctx context.Context, a gate.Revision) error {
 		return nil // another node was faster
 	}
 	for _, run := range []string{s.Was, s.Is} {
-		durable, seen, err := r.ledger.DurableRun(ctx, run)
+		durable, seen, err := m.ledger.DurableRun(ctx, run)
 		switch {
 		case err != nil:
 			return err
@@ -61,25 +61,25 @@ func (r *Machine) verify(ctx context.Context, a gate.Revision) error {
 			return fmt.Errorf("%w: the server did not sync before it answered, or had a replica", errDiffers)
 		}
 	}
-	want, err := r.ledger.LedgerState(ctx, a.Campaign, s.Version)
+	want, err := m.ledger.LedgerState(ctx, a.Campaign, s.Version)
 	if err == nil {
 		err = s.meets(want)
 	}
 	if err == nil {
-		err = hasJournal(ctx, r.ledger, r.gate, a, s)
+		err = hasJournal(ctx, m.ledger, m.gate, a, s)
 	}
 	if err == nil {
-		err = hasHolders(ctx, r.ledger, r.gate, a)
+		err = hasHolders(ctx, m.ledger, m.gate, a)
 	}
 	// Another node may know a number that both gate and ledger lack, if users are answered before their coupons are recorded, or a ticket: give it time
 	// to object.
 	if err == nil && (want.Answer == firstcome.Decided || s.Line) {
-		err = wait.Sleep(ctx, time.Until(r.reached.from().Add(witnessTime)))
+		err = wait.Sleep(ctx, time.Until(m.reached.from().Add(witnessTime)))
 	}
 	if err != nil {
 		return err
 	}
-	return r.gate.Verified(ctx, a, s)
+	return m.gate.Verified(ctx, a, s)
 }
 
 // forgot reports whether the gate knows less than it or the ledger told this node.

@@ -66,8 +66,8 @@ func (g *Gate) make(ctx context.Context, k *keys, change firstcome.Change) (*ans
 	if err := g.conn.checkLayout(ctx); err != nil {
 		return nil, err
 	}
-	if g.conn.options.Missing != nil {
-		if missing := g.conn.options.Missing(ctx, change.Campaign); missing != nil && !errors.Is(missing, firstcome.ErrBusy) {
+	if g.conn.options.OnUnknown != nil {
+		if missing := g.conn.options.OnUnknown(ctx, change.Campaign); missing != nil && !errors.Is(missing, firstcome.ErrBusy) {
 			// Another node may have made the campaign in the meantime. If so, the script does not return new again.
 			a, err := g.apply(ctx, k, change)
 			if err == nil && a.word == "new" {

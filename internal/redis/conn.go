@@ -17,7 +17,7 @@ import (
 )
 
 // A Redis is an open gate: a type for each of its jobs, over one connection. Make one with Open. All methods may be called from many
-// goroutines. Their errors are Errors, and those of packages firstcome, gate and flow.
+// goroutines. Their errors are Errors, and those of packages firstcome, gate and record.
 type Redis struct {
 	Gate      *Gate      // decides claims and applies changes
 	Line      *Line      // serves waiting lines
@@ -43,7 +43,7 @@ type conn struct {
 	instance  string
 	warnings  []string
 	keyring   keyring
-	remembers *memory
+	remembers *remembered
 }
 
 // kind begins the names of this kind of gates.

@@ -132,7 +132,7 @@ func TestACampaignThatIsBeingMadeIsNoAlarm(t *testing.T) {
 	const uid = "m"
 	unmade := func(o *redis.Options) {
 		o.CampaignUID = func(context.Context, firstcome.CampaignID) (string, error) { return uid, nil }
-		o.Missing = func(context.Context, firstcome.CampaignID) error { return firstcome.ErrBusy }
+		o.OnUnknown = func(context.Context, firstcome.CampaignID) error { return firstcome.ErrBusy }
 	}
 	s, p := newShop(t, services.Redis.Database(t), 9, unmade), stage.NewLedger("new")
 	looks := make(chan struct{})

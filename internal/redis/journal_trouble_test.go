@@ -53,7 +53,7 @@ func TestCampaignsThatCannotBeDrainedHoldUpNobody(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var made atomic.Bool
 			s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited, func(o *redis.Options) {
-				o.Missing = func(context.Context, firstcome.CampaignID) error {
+				o.OnUnknown = func(context.Context, firstcome.CampaignID) error {
 					if made.Load() {
 						return gate.ErrGone
 					}

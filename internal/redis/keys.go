@@ -162,8 +162,8 @@ func (c *conn) tagged(tag string) *keys {
 // asks the ledger for the keys again, because it may have been replaced under this node.
 func (c *conn) missing(ctx context.Context, k *keys) error {
 	c.keyring.Remove(k.id)
-	if c.options.Missing != nil {
-		if err := c.options.Missing(ctx, k.id); err != nil {
+	if c.options.OnUnknown != nil {
+		if err := c.options.OnUnknown(ctx, k.id); err != nil {
 			return err
 		}
 	}
@@ -217,23 +217,23 @@ func (c *conn) checkLayout(ctx context.Context) error {
 	return err
 }
 
-// A memory has what this node was told of each campaign: by the gate in its answers, and by the ledger when it was last read.
-type memory struct {
+// A remembered has what this node was told of each campaign: by the gate in its answers, and by the ledger when it was last read.
+type remembered struct {
 	ledger func(firstcome.CampaignID) gate.Revision // see Options.Noted; may be nil
 	mu     sync.Mutex                               // guards each step from Get to Add
 	of     *lru.Cache[string, gate.Witness]         // what the gate told, by tag: see keys
 }
 
-func newMemory(ledger func(firstcome.CampaignID) gate.Revision) *memory {
+func newMemory(ledger func(firstcome.CampaignID) gate.Revision) *remembered {
 	of, err := lru.New[string, gate.Witness](maxKeys)
 	if err != nil {
 		panic(err) // of a size below 1 only
 	}
-	return &memory{ledger: ledger, of: of}
+	return &remembered{ledger: ledger, of: of}
 }
 
 // noted returns a campaign as last read from the ledger, or the zero value.
-func (m *memory) noted(k *keys) gate.Revision {
+func (m *remembered) noted(k *keys) gate.Revision {
 	if m.ledger == nil {
 		return gate.Revision{}
 	}
@@ -241,7 +241,7 @@ func (m *memory) noted(k *keys) gate.Revision {
 }
 
 // witness returns the least that the gate must know of a campaign.
-func (m *memory) witness(k *keys) gate.Witness {
+func (m *remembered) witness(k *keys) gate.Witness {
 	least, _ := m.of.Get(k.tag)
 	noted := m.noted(k)
 	least.Add(gate.Witness{Epoch: noted.Epoch, Version: noted.Applied, Number: noted.Drained})
@@ -249,7 +249,7 @@ func (m *memory) witness(k *keys) gate.Witness {
 }
 
 // add adds what an answer of the gate says. Answers may come in any order.
-func (m *memory) add(k *keys, told gate.Witness) {
+func (m *remembered) add(k *keys, told gate.Witness) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	before, _ := m.of.Get(k.tag)
@@ -261,7 +261,7 @@ func (m *memory) add(k *keys, told gate.Witness) {
 
 // behind returns the error of a gate that is in an earlier epoch than its witness. The error is errUnverified if this node has not read yet from the
 // ledger that the gate's epoch has ended.
-func (m *memory) behind(k *keys, a *answer) error {
+func (m *remembered) behind(k *keys, a *answer) error {
 	if epoch, ledger := a.integer("epoch"), m.noted(k).Epoch; epoch < ledger {
 		return &gate.StaleEpochError{Campaign: k.id, Gate: epoch, Ledger: ledger}
 	}

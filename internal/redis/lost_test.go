@@ -34,11 +34,11 @@ func TestAGateThatHasLostPartOfACampaignDecidesNothing(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newShop(t, services.Redis.Database(t), 100, func(o *redis.Options) { o.Missing = beingMade })
+			s := newShop(t, services.Redis.Database(t), 100, func(o *redis.Options) { o.OnUnknown = beingMade })
 			s.issue(0, 10)
 			lose(s)
 			s.gate = open(t, s.url, func(o *redis.Options) {
-				o.Missing = func(context.Context, firstcome.CampaignID) error { return gate.ErrGone }
+				o.OnUnknown = func(context.Context, firstcome.CampaignID) error { return gate.ErrGone }
 			})
 			if d, err := s.gate.Claim(t.Context(), "c", crowd(3, 1)); !errors.Is(err, gate.ErrGone) {
 				t.Errorf("a claim got %v, %v", outcomes(d), err)
@@ -59,9 +59,9 @@ func TestAGateThatHasLostPartOfACampaignDecidesNothing(t *testing.T) {
 // then the first reads in the ledger that Redis has it.
 func TestACampaignThatAnotherNodeMakesMeanwhileIsNotLost(t *testing.T) {
 	url := services.Redis.Database(t)
-	other := open(t, url, func(o *redis.Options) { o.Missing = beingMade })
+	other := open(t, url, func(o *redis.Options) { o.OnUnknown = beingMade })
 	gate := open(t, url, func(o *redis.Options) {
-		o.Missing = func(ctx context.Context, _ firstcome.CampaignID) error {
+		o.OnUnknown = func(ctx context.Context, _ firstcome.CampaignID) error {
 			if _, err := other.Apply(ctx, first); err != nil {
 				return err
 			}
@@ -85,7 +85,7 @@ var first = firstcome.Change{Campaign: "c", Version: 1, Kind: firstcome.ChangeTe
 func TestAGateThatWasEmptiedIsNotMadeAgain(t *testing.T) {
 	says := beingMade
 	s := newShop(t, services.Redis.Database(t), 3, func(o *redis.Options) {
-		o.Missing = func(ctx context.Context, id firstcome.CampaignID) error { return says(ctx, id) }
+		o.OnUnknown = func(ctx context.Context, id firstcome.CampaignID) error { return says(ctx, id) }
 	})
 	s.issue(0, 3)
 	says = func(context.Context, firstcome.CampaignID) error { return gate.ErrGone }
@@ -108,7 +108,7 @@ func TestANodeThatStoppedWhileItMadeACampaignMakesNone(t *testing.T) {
 	clock.Store(time.Now().UnixMicro())
 	g := open(t, services.Redis.Database(t), func(o *redis.Options) {
 		o.Clock = func() time.Time { return time.UnixMicro(clock.Load()) }
-		o.Missing = func(context.Context, firstcome.CampaignID) error {
+		o.OnUnknown = func(context.Context, firstcome.CampaignID) error {
 			clock.Add((10 * time.Second).Microseconds()) // in this time other nodes create it, it issues, and Redis loses it
 			return firstcome.ErrBusy
 		}

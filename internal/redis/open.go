@@ -71,10 +71,10 @@ type Options struct {
 	// Lined returns the campaigns that may have people in line, as far as the ledger knows: those with a pace, and those that
 	// had one. Nil: none.
 	Lined func(context.Context) ([]gate.Revision, error)
-	// Missing returns the error for a campaign that the gate does not have: the ledger knows
+	// OnUnknown returns the error for a campaign that the gate does not have: the ledger knows
 	// whether it should. firstcome.ErrBusy means that the campaign is being made, and that no gate ever
-	// had it. If Missing is nil or returns nil, the error is firstcome.ErrNoCampaign.
-	Missing func(context.Context, firstcome.CampaignID) error
+	// had it. If OnUnknown is nil or returns nil, the error is firstcome.ErrNoCampaign.
+	OnUnknown func(context.Context, firstcome.CampaignID) error
 }
 
 // Rights are what a Redis user needs, as ACL SETUSER spells them; the last three are

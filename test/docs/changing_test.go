@@ -44,7 +44,7 @@ func TestASectionOfChangingNamesEveryPlace(t *testing.T) {
 // elsewhere are the files that name every outcome, too, and need no change for another one.
 var elsewhere = []string{
 	"internal/console/pages/live.html", // legends and marks name some, and one has the colour of another
-	"internal/sqlgate/line.go",         // some refuse who joins, some end a line, and some are how a ticket ended
+	"internal/sqlgate/serve.go",        // some refuse who joins, some end a line, and some are how a ticket ended
 }
 
 // wordOf matches a name as JSON, Go and Lua write it.

@@ -77,7 +77,7 @@ func (c *lineCrowd) isLogged(topic string) {
 	l, err := kafka.OpenLineLog(ctx, topic, kafka.LineLogOptions{})
 	stage.Must(c.t, err)
 	defer l.Close()
-	log, err := l.Place(ctx, id)
+	log, err := l.LogLocation(ctx, id)
 	stage.Must(c.t, err)
 	end := log.First
 	log.First = 0

@@ -64,7 +64,7 @@ var recoveryBugs = []mutant{
 	},
 	{
 		bug:  "a gate is frozen before anybody knows whether the log can be read",
-		file: "internal/recovery/line.go", old: "if !withoutLog {", new: "if false {",
+		file: "internal/recovery/carry.go", old: "if !withoutLog {", new: "if false {",
 		pkg: everything, test: "TestF77WithoutItsLogALineIsLeftAlone",
 	},
 	{
@@ -74,17 +74,17 @@ var recoveryBugs = []mutant{
 	},
 	{
 		bug:  "a rebuilt line has no log",
-		file: "internal/recovery/line.go", old: "a.loaded.Log, a.loaded.LogEpoch = a.logged, a.folded.Epoch", new: "a.loaded.LogEpoch = a.folded.Epoch",
+		file: "internal/recovery/carry.go", old: "a.loaded.Log, a.loaded.LogEpoch = a.logged, a.folded.Epoch", new: "a.loaded.LogEpoch = a.folded.Epoch",
 		pkg: everything, test: "TestF77ALoggedLineOutlivesOneLossAfterTheOther",
 	},
 	{
 		bug:  "the ledger does not know where the new epoch begins in the log",
-		file: "internal/recovery/line.go", old: "history.Log.First = end", new: "_ = end",
+		file: "internal/recovery/carry.go", old: "history.Log.First = end", new: "_ = end",
 		pkg: everything, test: "TestNobodyIsToldAPlaceOfAnEpochThatHasEnded",
 	},
 	{
 		bug:  "a rebuilt line has a generation of which the log says that it ended",
-		file: "internal/recovery/line.go", old: "max(a.frozen.Line.Generation, a.loaded.Mark.Generation, a.folded.Generation) + 1", new: "max(a.frozen.Line.Generation, a.loaded.Mark.Generation) + 1",
+		file: "internal/recovery/carry.go", old: "max(a.frozen.Line.Generation, a.loaded.Mark.Generation, a.folded.Generation) + 1", new: "max(a.frozen.Line.Generation, a.loaded.Mark.Generation) + 1",
 		pkg: everything, test: "TestF77AGenerationThatSoldOutIsNotInLineAgain",
 	},
 	{
@@ -94,27 +94,27 @@ var recoveryBugs = []mutant{
 	},
 	{
 		bug:  "who is logged anew is so in the epoch that ends",
-		file: "internal/recovery/line.go", old: "a.loaded.Carried.Generation, a.Rebuild.Epoch+1", new: "a.loaded.Carried.Generation, a.Rebuild.Epoch",
+		file: "internal/recovery/carry.go", old: "a.loaded.Carried.Generation, a.Rebuild.Epoch+1", new: "a.loaded.Carried.Generation, a.Rebuild.Epoch",
 		pkg: "./test/sim", test: "TestTheInterleavingsOfALoggedLineKeepThePromises",
 	},
 	{
 		bug:  "the gate's time goes back behind that of the log",
-		file: "internal/recovery/line.go", old: "if a.folded.Latest.After(a.frozen.DecidedAt) {", new: "if false {",
+		file: "internal/recovery/carry.go", old: "if a.folded.Latest.After(a.frozen.DecidedAt) {", new: "if false {",
 		pkg: "./test/sim", test: "TestTheInterleavingsOfALoggedLineKeepThePromises",
 	},
 	{
 		bug:  "a line that is logged anew has nobody in its log",
-		file: "internal/recovery/line.go", old: "if err = a.append(ctx, log); errors.Is(", new: "if errors.Is(",
+		file: "internal/recovery/carry.go", old: "if err = a.append(ctx, log); errors.Is(", new: "if errors.Is(",
 		pkg: everything, test: "TestTheLogOfALineIsMadeAnew",
 	},
 	{
 		bug:  "a rebuild begins while the log of the line cannot be read",
-		file: "internal/recovery/line.go", old: "	if !withoutLog {\n		history, err", new: "	if false {\n		history, err",
+		file: "internal/recovery/carry.go", old: "	if !withoutLog {\n		history, err", new: "	if false {\n		history, err",
 		pkg: "./internal/recovery", test: "TestANodeWithoutTheLogOfALineTellsSoAndBeginsNoAttempt",
 	},
 	{
 		bug:  "nobody hears that a line's log cannot be read",
-		file: "internal/recovery/inspect.go", old: "if isOfLog && r.events.Rebuilt != nil {", new: "if !isOfLog && r.events.Rebuilt != nil {",
+		file: "internal/recovery/inspect.go", old: "if isOfLog && m.events.Rebuilt != nil {", new: "if !isOfLog && m.events.Rebuilt != nil {",
 		pkg: "./internal/recovery", test: "TestANodeWithoutTheLogOfALineTellsSoAndBeginsNoAttempt",
 	},
 	{
@@ -159,12 +159,12 @@ var recoveryBugs = []mutant{
 	},
 	{
 		bug:  "campaigns are rebuilt in the order of their ids",
-		file: "internal/recovery/inspect.go", old: "range first(active, r.known())", new: "range active",
+		file: "internal/recovery/inspect.go", old: "range first(active, m.known())", new: "range active",
 		pkg: "./internal/recovery", test: "TestF01OpenCampaignsAreRebuiltFirst",
 	},
 	{
 		bug:  "a gate that another node's rebuild switched behind a look is rebuilt again",
-		file: "internal/recovery/inspect.go", old: "		if r.inspect(ctx, a) == nil {\n", new: "		if false {\n",
+		file: "internal/recovery/inspect.go", old: "		if m.inspect(ctx, a) == nil {\n", new: "		if false {\n",
 		pkg: "./internal/recovery", test: "TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain",
 	},
 	{
@@ -199,7 +199,7 @@ var recoveryBugs = []mutant{
 	},
 	{
 		bug:  "whoever orders a rebuild rebuilds in whatever epoch the campaign is by then",
-		file: "internal/recovery/machine.go", old: "r.begin(ctx, actor, id, before.Epoch,", new: "r.begin(ctx, actor, id, before.Epoch*0,",
+		file: "internal/recovery/machine.go", old: "m.begin(ctx, actor, id, before.Epoch,", new: "m.begin(ctx, actor, id, before.Epoch*0,",
 		pkg: everything, test: "TestF05WhoWantsALostGateRebuiltTakesWhatAnotherRebuilt",
 	},
 	{

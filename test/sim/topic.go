@@ -49,7 +49,7 @@ func (t *Topic) Append(_ context.Context, _ firstcome.CampaignID, records []line
 }
 
 // Place is recovery.LineLogs'.
-func (t *Topic) Place(context.Context, firstcome.CampaignID) (firstcome.LineLog, error) {
+func (t *Topic) LogLocation(context.Context, firstcome.CampaignID) (firstcome.LineLog, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	log := firstcome.LineLog{Topic: t.id(), First: t.end()}

@@ -32,8 +32,8 @@ func (l logs) Append(ctx context.Context, id firstcome.CampaignID, records []lin
 }
 
 // Place is recovery.LineLogs'.
-func (l logs) Place(ctx context.Context, id firstcome.CampaignID) (firstcome.LineLog, error) {
-	log, err := ask(ctx, l.wire, "the log", "where a line is logged from now on", func() (firstcome.LineLog, error) { return l.Topic.Place(ctx, id) })
+func (l logs) LogLocation(ctx context.Context, id firstcome.CampaignID) (firstcome.LineLog, error) {
+	log, err := ask(ctx, l.wire, "the log", "where a line is logged from now on", func() (firstcome.LineLog, error) { return l.Topic.LogLocation(ctx, id) })
 	return log, unheard(err)
 }
 

@@ -170,7 +170,7 @@ CREATE TABLE IF NOT EXISTS audit_log (
     detail        MEDIUMTEXT     NOT NULL,
     INDEX audit_log_campaign (campaign_id, id),
     -- Finds what was done to the campaign as a whole, however many of its coupons were voided.
-    INDEX audit_log_whole (campaign_id, number, id),
+    INDEX audit_log_of_campaign (campaign_id, number, id),
     INDEX audit_log_user (user_id, id)
 ) ENGINE = InnoDB, CHARACTER SET = utf8mb4, COLLATE = utf8mb4_bin;
 

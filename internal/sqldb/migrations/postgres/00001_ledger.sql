@@ -173,7 +173,7 @@ CREATE TABLE audit_log (
 );
 CREATE INDEX audit_log_campaign ON audit_log (campaign_id, id);
 -- Finds what was done to the campaign as a whole, however many of its coupons were voided.
-CREATE INDEX audit_log_whole ON audit_log (campaign_id, id) WHERE number IS NULL;
+CREATE INDEX audit_log_of_campaign ON audit_log (campaign_id, id) WHERE number IS NULL;
 CREATE INDEX audit_log_user ON audit_log (user_id, id) WHERE user_id IS NOT NULL;
 
 CREATE TABLE api_keys (

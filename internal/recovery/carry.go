@@ -12,17 +12,17 @@ import (
 
 // begin begins an attempt at a rebuild. If the line's log must be read and cannot be, it begins none: nothing gets frozen, and no attempt blocks an
 // operator who orders a rebuild without the log.
-func (r *Machine) begin(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64, withoutLog bool) (begun Rebuild, err error) {
+func (m *Machine) begin(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64, withoutLog bool) (begun Rebuild, err error) {
 	if !withoutLog {
-		history, err := r.ledger.LineHistory(ctx, id)
+		history, err := m.ledger.LineHistory(ctx, id)
 		if err == nil && history.Log != nil {
-			_, err = r.endOf(ctx, id, history)
+			_, err = m.endOf(ctx, id, history)
 		}
 		if err != nil {
 			return begun, err
 		}
 	}
-	begun, err = r.ledger.BeginRebuild(ctx, actor, id, epoch)
+	begun, err = m.ledger.BeginRebuild(ctx, actor, id, epoch)
 	begun.WithoutLog = withoutLog
 	return begun, err
 }
@@ -31,11 +31,11 @@ func (r *Machine) begin(ctx context.Context, actor string, id firstcome.Campaign
 var errNoLog = fmt.Errorf("%w: start each node with the same --line", firstcome.ErrLineLogAway)
 
 // endOf returns the offset at which the log ends. A log that ends before an epoch begins has lost records.
-func (r *Machine) endOf(ctx context.Context, id firstcome.CampaignID, history LineHistory) (end int64, err error) {
-	if r.Log == nil {
+func (m *Machine) endOf(ctx context.Context, id firstcome.CampaignID, history LineHistory) (end int64, err error) {
+	if m.Log == nil {
 		return 0, errNoLog
 	}
-	if end, err = r.Log.End(ctx, id, *history.Log); err != nil {
+	if end, err = m.Log.End(ctx, id, *history.Log); err != nil {
 		return 0, err
 	}
 	for epoch, begin := range history.Epochs {
@@ -130,7 +130,7 @@ func (a *attempt) logAnew(ctx context.Context) error {
 	if a.Log == nil {
 		return nil
 	}
-	log, err := a.Log.Place(ctx, a.Campaign)
+	log, err := a.Log.LogLocation(ctx, a.Campaign)
 	if err == nil {
 		_, before := a.Log.End(ctx, a.Campaign, *a.logged)
 		if err = a.append(ctx, log); errors.Is(err, firstcome.ErrLineLogAway) && errors.Is(before, firstcome.ErrLineLogGone) {
