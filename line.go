@@ -2,7 +2,6 @@ package firstcome
 
 import (
 	"cmp"
-	"math"
 	"time"
 )
 
@@ -135,7 +134,7 @@ type Place struct {
 	// ETA is how long it takes until this ticket is served, if the pace is kept and the users who left are spread evenly over the line. It is
 	// negative if unknown, such as on a waitlist for a ticket for which a coupon is not likely.
 	ETA time.Duration
-	// Likely means that there will be a coupon for this ticket if nothing changes: see LikelyThrough.
+	// Likely means that there will be a coupon for this ticket if nothing changes: see View.LikelyThrough.
 	Likely bool
 	// Serving means that the line is served now. If it is not, Why is why, NotOpen or Paused, and Until is until when, if known.
 	Serving bool
@@ -150,59 +149,12 @@ type Place struct {
 // unknownETA is an unknown ETA.
 const unknownETA = time.Duration(-1)
 
-// Place returns the place of a ticket that has not ended, while inForce coupons are in force.
-func (c Campaign) Place(l Line, ticket, inForce int64, now time.Time) Place {
-	p := Place{Generation: l.Generation, Ticket: ticket, Ahead: max(0, ticket-l.Serving()), ClosesAt: c.ClosesAt}
-	p.Likely = ticket <= c.LikelyThrough(l, inForce, now)
+// ETA returns how long it takes until a ticket of a line is served at this pace, which must not be 0, if the users who left are spread evenly over the
+// line.
+func (p Pace) ETA(l Line, ticket int64) time.Duration {
 	waiting, tickets := l.others()
-	people := float64(p.Ahead) * waiting / tickets
-	switch why := Decide(c, now, 0, false, false); why {
-	case NotOpen, Paused:
-		p.Why = why
-	default:
-		p.Serving = true
-	}
-	p.ETA = unknownETA
-	if p.Why == NotOpen {
-		p.Until = c.OpensAt
-	}
-	if rate := c.rate(); rate > 0 && (p.Likely || !c.Waitlist) {
-		p.ETA = time.Duration(people / rate * float64(time.Second))
-		if p.Why == NotOpen {
-			p.ETA += c.OpensAt.Sub(now)
-		}
-	}
-	return p
-}
-
-// LikelyThrough returns the last ticket of a line for which there will be a coupon if nothing changes: enough stock is left, and the ticket's turn
-// comes before the campaign closes. A waitlist makes no coupon likely. It returns math.MaxInt64 if all tickets are likely.
-func (c Campaign) LikelyThrough(l Line, inForce int64, now time.Time) int64 {
-	people := float64(c.Quantity - inForce) // how many more users will be served
-	if rate := c.rate(); rate > 0 && !c.ClosesAt.IsZero() {
-		begins := now
-		if c.OpensAt.After(now) {
-			begins = c.OpensAt
-		}
-		people = min(people, rate*c.ClosesAt.Sub(begins).Seconds())
-	}
-	if people <= 0 {
-		return l.ServedThrough
-	}
-	waiting, tickets := l.others()
-	likely := math.Ceil(people * tickets / waiting)
-	if likely > float64(MaxQuantity) {
-		return math.MaxInt64
-	}
-	return l.ServedThrough + int64(likely)
-}
-
-// rate returns how many users a second are served, or 0 if unknown.
-func (c Campaign) rate() float64 {
-	if c.Pace == nil || c.Paused {
-		return 0
-	}
-	return float64(c.Pace.PerSecond)
+	people := float64(max(0, ticket-l.Serving())) * waiting / tickets
+	return time.Duration(people / float64(p.PerSecond) * float64(time.Second))
 }
 
 // others returns how many other users wait, and how many other tickets have not been served, both without the user who asks. Their ratio is the share

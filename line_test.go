@@ -138,7 +138,7 @@ func TestAPlaceSaysHowLongAndHowLikely(t *testing.T) {
 			c.Quantity, c.Pace = 100, &firstcome.Pace{PerSecond: 10}
 			test.edit(c)
 		})
-		p := campaign.Place(line, test.ticket, test.inForce, opens)
+		p := firstcome.View{Campaign: campaign, Line: line, InForce: test.inForce, Now: opens}.Place(test.ticket)
 		if p.Ahead != test.ahead || p.ETA != test.eta || p.Likely != test.likely || p.Generation != 2 || p.Ticket != test.ticket {
 			t.Errorf("%s: %+v", name, p)
 		}
@@ -180,8 +180,9 @@ func TestWhoLeftIsNotWaitedFor(t *testing.T) {
 			c.Quantity, c.Pace, c.ClosesAt = 500, &firstcome.Pace{PerSecond: 10}, time.Time{}
 			test.edit(c)
 		})
-		p := campaign.Place(test.line, test.ticket, 0, opens)
-		if through := campaign.LikelyThrough(test.line, 0, opens); p.ETA != test.eta || through != test.likely || p.Likely != (test.ticket <= test.likely) {
+		view := firstcome.View{Campaign: campaign, Line: test.line, Now: opens}
+		p := view.Place(test.ticket)
+		if through := view.LikelyThrough(); p.ETA != test.eta || through != test.likely || p.Likely != (test.ticket <= test.likely) {
 			t.Errorf("%s: likely through %d: %+v", name, through, p)
 		}
 		if p.Ahead != test.ticket-test.line.Serving() {

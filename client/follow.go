@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"github.com/firstcome/firstcome"
 )
 
 // Line returns a campaign's waiting line. It needs no key. A cache may answer with a state that is a second old.
@@ -117,15 +119,20 @@ func (p Place) Moved(l Line) Place {
 		p.Serving, p.Reason = false, &l.State
 	case l.Waitlist && !p.Likely:
 	case l.Pace != nil && l.Pace.PerSecond != nil:
-		people := float64(p.Ahead)
-		if l.Waiting > 0 && l.LastTicket > l.Serving { // users who have left need not be waited for
-			people *= float64(l.Waiting-1) / float64(l.LastTicket-l.Serving)
-		}
-		eta := int64(math.Ceil(people / float64(*l.Pace.PerSecond)))
-		p.ETASeconds = &eta
+		line := firstcome.Line{LastTicket: l.LastTicket, ServedThrough: l.Serving - 1, Waiting: l.Waiting}
+		p.ETASeconds = ETASeconds(firstcome.Pace{PerSecond: *l.Pace.PerSecond}.ETA(line, p.Ticket))
 	}
 	p.PollAfter = PollAfter(p)
 	return p
+}
+
+// ETASeconds returns an ETA of a firstcome.Place in whole seconds, rounded up, or nil if it is unknown.
+func ETASeconds(eta time.Duration) *int64 {
+	if eta < 0 {
+		return nil
+	}
+	seconds := int64((eta + time.Second - 1) / time.Second)
+	return &seconds
 }
 
 // missing returns the Problem with status 404 that an error is, or nil.

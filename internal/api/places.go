@@ -19,7 +19,7 @@ import (
 
 // appendPlace appends the answer for a user in line.
 func appendPlace(b []byte, p firstcome.Place) []byte {
-	wire := client.Place{Ahead: p.Ahead, Serving: p.Serving, Likely: p.Likely}
+	wire := client.Place{Ahead: p.Ahead, Serving: p.Serving, Likely: p.Likely, ETASeconds: client.ETASeconds(p.ETA)}
 	b = append(b, `{"outcome":"waiting","ticket":`...)
 	b = strconv.AppendInt(b, p.Ticket, 10)
 	b = append(b, `,"generation":`...)
@@ -27,12 +27,10 @@ func appendPlace(b []byte, p firstcome.Place) []byte {
 	b = append(b, `,"ahead":`...)
 	b = strconv.AppendInt(b, p.Ahead, 10)
 	b = append(b, `,"eta_seconds":`...)
-	if p.ETA < 0 {
+	if wire.ETASeconds == nil {
 		b = append(b, "null"...)
 	} else {
-		eta := int64((p.ETA + time.Second - 1) / time.Second)
-		wire.ETASeconds = &eta
-		b = strconv.AppendInt(b, eta, 10)
+		b = strconv.AppendInt(b, *wire.ETASeconds, 10)
 	}
 	b = append(b, `,"likely":`...)
 	b = strconv.AppendBool(b, p.Likely)
@@ -132,7 +130,7 @@ func (l *lines) body(ctx context.Context, id firstcome.CampaignID) ([]byte, erro
 		CampaignID: string(id), Generation: at.Line.Generation, Serving: at.Line.Serving(), LastTicket: at.Line.LastTicket, Waiting: at.Line.Waiting,
 		NextJoinedAt: wire.Time(at.Joined), Pace: wirePace(at.Campaign.Pace), Waitlist: at.Campaign.Waitlist, State: at.Campaign.StateAt(at.Now, at.InForce), Ended: []client.EndedLine{}, ServerTime: client.Time{Time: at.Now},
 	}
-	if through := at.Campaign.LikelyThrough(at.Line, at.InForce, at.Now); through < math.MaxInt64 {
+	if through := at.LikelyThrough(); through < math.MaxInt64 {
 		line.LikelyThrough = &through
 	}
 	for _, p := range at.Past {

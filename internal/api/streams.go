@@ -314,7 +314,7 @@ func (t *streams) tell(r lineRead) {
 			f.asking = true
 			t.waiting = append(t.waiting, f)
 		default:
-			t.move(f, r.state.Campaign.Place(r.state.Line, f.place.Ticket, r.state.InForce, r.state.Now), now)
+			t.move(f, r.state.Place(f.place.Ticket), now)
 		}
 	}
 }

@@ -19,7 +19,7 @@ func (r *Store) AddChange(t *sqldb.Tx, s Row, kind firstcome.ChangeKind, payload
 	_, err := t.Change(`UPDATE campaigns SET version = ?, applied = ?, ceiling = ?, decided_at = ?,
 		quarantined = ?, quarantined_until = ?, was_opens_at = ?, was_closes_at = ?, was_sold_out = ? WHERE id = ?`,
 		made.Version, r.AppliedAt(made.Version), r.Grant(&s), made.At.UnixMicro(),
-		s.Quarantined.Coupons, s.Quarantined.Until.UnixMicro(), sqldb.Micros(s.Quarantined.opensAt), sqldb.Micros(s.Quarantined.closesAt), s.Quarantined.SoldOut, string(s.ID))
+		s.Quarantined.Coupons, s.Quarantined.Until.UnixMicro(), sqldb.Micros(s.Quarantined.OpensAt), sqldb.Micros(s.Quarantined.ClosesAt), s.Quarantined.SoldOut, string(s.ID))
 	return made, err
 }
 

@@ -12,33 +12,6 @@ import (
 // Lined reports whether the campaign has a line: it has a pace, or users still wait.
 func (s *Row) Lined() bool { return s.Pace != nil || s.Line.Waiting > 0 }
 
-// IsServed reports whether the line is served at now: the campaign has opened and is not paused.
-func (s *Row) IsServed(now time.Time) bool {
-	return firstcome.Decide(s.Seen(), now, -1, false, false) == firstcome.Waiting
-}
-
-// SendsAway returns Closed or SoldOut if the line's generation is over at now: all users in line get this outcome. It returns 0 if
-// they continue to wait, or if the generation never had a ticket. A generation is over also if all of its tickets have ended, for
-// example because its last user got the last coupon.
-func (s *Row) SendsAway(now time.Time) firstcome.Outcome {
-	if s.Line.LastTicket == 0 {
-		return 0
-	}
-	switch o := firstcome.Decide(s.Seen(), now, s.InForce, false, true); o {
-	case firstcome.Closed, firstcome.SoldOut:
-		return o
-	}
-	return 0
-}
-
-// EndedAt returns when a generation ended that is over at now. If the campaign's window closed, that is when it closed.
-func (s *Row) EndedAt(why firstcome.Outcome, now time.Time) time.Time {
-	if why == firstcome.Closed {
-		return s.Seen().Since(why)
-	}
-	return now
-}
-
 // ChangeLine ends the generation in the transaction of a change at now, if it is over by the campaign's state before or after the
 // change. It is over before the change if the window passed and no call has ended the generation yet. If this
 // node's remote gate decides the campaign, that gate ends the line itself. If another Redis is the campaign's gate, the ledger ends the line, but only
@@ -50,17 +23,15 @@ func (r *Store) ChangeLine(t *sqldb.Tx, from, to Row, now time.Time) error {
 		}
 		return nil
 	}
-	at := now
-	why := from.SendsAway(now)
-	switch {
-	case why != 0:
-		at = from.EndedAt(why, now)
-	default:
-		if why = to.SendsAway(now); why == 0 {
-			return nil
-		}
+	ended, over := from.View(now).EndedLine()
+	if !over {
+		ended, over = to.View(now).EndedLine()
+		ended.EndedAt = now
 	}
-	if err := InsertPast(t, from.ID, from.Line.Ended(why.String(), at)); err != nil {
+	if !over {
+		return nil
+	}
+	if err := InsertPast(t, from.ID, ended); err != nil {
 		return err
 	}
 	return beginLine(t, &from)

@@ -6,71 +6,39 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// Several nodes may share the ledger as their gate. After stock comes back through one node, another node may
-// repeat "sold out" until its lease ends. So returned stock is quarantined: no claim gets it for quarantineFor,
-// and no lease is granted in that time.
-
-// quarantineFor is how long returned stock is quarantined. It is longer than sqlgate.refusalLease, because the clocks
-// of two machines may run at different speeds.
-const quarantineFor = 250 * time.Millisecond
-
-// A quarantined is the stock and the terms that claims do not see yet. The quarantine ends by the server's
-// clock. It does not end by the gate's time, because that stops after the clock goes back, until the clock
-// catches up.
-type quarantined struct {
-	Coupons int64     // returned coupons that no claim gets before Until
-	Until   time.Time // when the quarantine ends
-	// The window before it was widened. Zero if it was not widened.
-	opensAt, closesAt time.Time
-	// SoldOut is true if claims got sold_out when the quarantine began. Nodes may still repeat that answer, so
-	// no user joins the line until the quarantine ends. Otherwise another node could tell a user in line that
-	// the campaign is sold out.
-	SoldOut bool
-}
-
 // recallQuarantine updates the quarantine of a row that was just read, by the clock that was just read. An end
 // later than that of a quarantine that begins now means that the clock went back: then the quarantine begins
 // now. A quarantine that is over is removed, so that it does not return if the clock goes back.
 func (s *Row) recallQuarantine() {
-	if latest := s.Clock.Add(quarantineFor); s.Quarantined.Until.After(latest) {
+	if latest := s.Clock.Add(firstcome.QuarantineFor); s.Quarantined.Until.After(latest) {
 		s.Quarantined.Until, s.QuarantineMoved = latest, true
 	}
-	over := quarantined{Until: s.Quarantined.Until}
+	over := firstcome.Quarantine{Until: s.Quarantined.Until}
 	if !s.IsQuarantined() && s.Quarantined != over {
 		s.Quarantined, s.QuarantineMoved = over, true
 	}
 }
 
-// IsQuarantined reports whether a quarantine is in force.
-func (s *Row) IsQuarantined() bool { return s.Clock.Before(s.Quarantined.Until) }
+// IsQuarantined reports whether a quarantine is in force. It never is if this process is the only one at the ledger.
+func (s *Row) IsQuarantined() bool { return !s.Clock.IsZero() && s.Clock.Before(s.Quarantined.Until) }
 
 // quarantine begins a quarantine, unless one is in force. The caller has not changed s yet. No lease is granted
 // during a quarantine, so later returns do not extend it. Otherwise repeated changes could hold stock forever.
 func (s *Row) quarantine() {
 	if !s.IsQuarantined() {
-		s.Quarantined.Until, s.Quarantined.SoldOut = s.Clock.Add(quarantineFor), s.isSoldOut()
+		s.Quarantined.Until, s.Quarantined.SoldOut = s.Clock.Add(firstcome.QuarantineFor), s.isSoldOut()
 	}
 }
 
 // isSoldOut reports whether claims in an open window get sold_out, if nothing is quarantined.
 func (s *Row) isSoldOut() bool { return s.InForce >= s.Quantity && (s.Pace == nil || !s.Waitlist) }
 
-// Seen returns the campaign as claims see it now, except that the quarantined coupons are not subtracted. A
-// window that was widened keeps its old bounds. There is no waitlist if claims got sold_out when the quarantine
-// began. A campaign whose pace was removed keeps a line while users wait in it.
-func (s *Row) Seen() firstcome.Campaign {
-	c, was := s.Campaign, s.Quarantined
-	if was.opensAt.After(c.OpensAt) {
-		c.OpensAt = was.opensAt
-	}
-	if !was.closesAt.IsZero() && (c.ClosesAt.IsZero() || was.closesAt.Before(c.ClosesAt)) {
-		c.ClosesAt = was.closesAt
-	}
-	c.Waitlist = c.Waitlist && !was.SoldOut
-	if c.Pace == nil && s.Lined() {
-		c.Pace = &firstcome.Pace{}
-	}
-	return c
+// Seen returns the campaign as claims see it now.
+func (s *Row) Seen() firstcome.Campaign { return s.Campaign.Seen(s.Line.Waiting, s.Quarantined) }
+
+// View returns what the rules of the line and of leases depend on at now, the gate's time.
+func (s *Row) View(now time.Time) firstcome.View {
+	return firstcome.View{Campaign: s.Seen(), Line: s.Line, InForce: s.InForce, Now: now, Quarantine: s.Quarantined, InQuarantine: s.IsQuarantined()}
 }
 
 // QuarantineVoided quarantines the stock of one voided coupon, if nodes share the ledger.
@@ -97,7 +65,7 @@ func (s *Row) QuarantineReturned(terms firstcome.Terms, now time.Time) {
 		s.quarantine()
 	}
 	if opensEarlier || opensAgain {
-		s.Quarantined.opensAt, s.Quarantined.closesAt = was.OpensAt, was.ClosesAt
+		s.Quarantined.OpensAt, s.Quarantined.ClosesAt = was.OpensAt, was.ClosesAt
 	}
 	s.Quarantined.Coupons = max(0, s.Quarantined.Coupons+more)
 }

@@ -22,8 +22,8 @@ type Row struct {
 	DecidedAt    time.Time // no later decision has an earlier time
 	Line         firstcome.Line
 	// These fields are set if nodes share the ledger:
-	Clock       time.Time   // the server's clock, read after the row was locked
-	Quarantined quarantined // stock and terms that claims do not see yet
+	Clock       time.Time            // the server's clock, read after the row was locked
+	Quarantined firstcome.Quarantine // stock and terms that claims do not see yet
 	// QuarantineMoved is true if recallQuarantine changed the quarantine, so that it differs from the row.
 	QuarantineMoved bool
 	// These fields are set if the campaign has a remote gate:
@@ -45,9 +45,6 @@ type Row struct {
 
 // Pending reports whether the gate lacks changes.
 func (s *Row) Pending() bool { return s.Applied < s.Version }
-
-// Free returns how many coupons may be issued now.
-func (s *Row) Free() int64 { return max(0, s.Quantity-s.InForce-s.Quarantined.Coupons) }
 
 // Over reports whether the campaign never issues again, because an operator closed it or because it is retired.
 // The window of a retired campaign is not opened again.
@@ -98,7 +95,7 @@ func (r *Store) scanRow(id firstcome.CampaignID, row interface{ Scan(...any) err
 	err := row.Scan(
 		Quantity(&s.Quantity), sqldb.Time(&s.OpensAt), sqldb.Time(&s.ClosesAt), &s.Paused, &s.Closed, &s.Version, &s.TermsVersion,
 		&name, &secret, &s.InForce, &s.Issued, &s.LastNumber, &s.Position, sqldb.Time(&s.DecidedAt),
-		&s.Quarantined.Coupons, sqldb.Time(&s.Quarantined.Until), sqldb.Time(&s.Quarantined.opensAt), sqldb.Time(&s.Quarantined.closesAt), &s.Quarantined.SoldOut,
+		&s.Quarantined.Coupons, sqldb.Time(&s.Quarantined.Until), sqldb.Time(&s.Quarantined.OpensAt), sqldb.Time(&s.Quarantined.ClosesAt), &s.Quarantined.SoldOut,
 		&s.Applied, &s.Epoch, &s.Ceiling, &s.Attempt, sqldb.Time(&s.RebuildingAt), &s.DrainedThrough, &s.DeadLetters, sqldb.Time(&createdAt), sqldb.Time(&s.RetiredAt),
 		sqldb.Time(&s.OpenedAt), sqldb.Time(&s.SoldOutAt), sqldb.Time(&s.ClosedAt),
 		Pace(&s.Pace), &s.Waitlist, &s.Line.Generation, &s.Line.LastTicket, &s.Line.ServedThrough, &s.Line.Served, &s.Line.Waiting, sqldb.Time(&s.Line.Due))

@@ -30,7 +30,7 @@ func updateEach(t *sqldb.Tx) error {
 		s := CachedRow(t, id)
 		line, args := "", append(make([]any, 0, 20), // room for all arguments, including those of a line
 			s.InForce, s.Issued, s.LastNumber, s.Position, s.DecidedAt.UnixMicro(), sqldb.Micros(s.OpenedAt), sqldb.Micros(s.SoldOutAt),
-			s.Quarantined.Coupons, s.Quarantined.Until.UnixMicro(), sqldb.Micros(s.Quarantined.opensAt), sqldb.Micros(s.Quarantined.closesAt), s.Quarantined.SoldOut)
+			s.Quarantined.Coupons, s.Quarantined.Until.UnixMicro(), sqldb.Micros(s.Quarantined.OpensAt), sqldb.Micros(s.Quarantined.ClosesAt), s.Quarantined.SoldOut)
 		if s.Line != was.line {
 			line = `, generation = ?, last_ticket = ?, served_through = ?, served = ?, waiting = ?, due_at = ?`
 			args = append(args, s.Line.Generation, s.Line.LastTicket, s.Line.ServedThrough, s.Line.Served, s.Line.Waiting, sqldb.Micros(s.Line.Due))

@@ -104,13 +104,10 @@ func (r *LineReport) Add(later LineReport) {
 // MaxPastLines is the most ended generations that LineOf returns: the last ones.
 const MaxPastLines = 16
 
-// A LineState is a snapshot of a campaign's line.
+// A LineState is a snapshot of a campaign's line. Its Campaign has only the terms that decide claims: quantity, window, waitlist, and the pace as the
+// terms have it.
 type LineState struct {
-	// Campaign has only the terms that decide claims: quantity, window, pace and waitlist.
-	Campaign firstcome.Campaign
-	Line     firstcome.Line
-	InForce  int64
-	Now      time.Time            // the gate's time
-	Joined   time.Time            // when the next user in line joined, by the gate's clock; zero if the line is empty or the time is unknown
-	Past     []firstcome.PastLine // the last generations, newest first
+	firstcome.View
+	Joined time.Time            // when the next user in line joined, by the gate's clock; zero if the line is empty or the time is unknown
+	Past   []firstcome.PastLine // the last generations, newest first
 }

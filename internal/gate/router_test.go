@@ -118,7 +118,7 @@ func (n near) CouponOf(context.Context, firstcome.CampaignID, firstcome.UserID) 
 
 func (n near) LineOf(context.Context, firstcome.CampaignID) (gate.LineState, error) {
 	n.note("line")
-	return gate.LineState{Campaign: firstcome.Campaign{Closed: n.closed}}, nil
+	return gate.LineState{View: firstcome.View{Campaign: firstcome.Campaign{Closed: n.closed}}}, nil
 }
 
 func (n near) Has(_ context.Context, _ firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {

@@ -36,7 +36,7 @@ func TestTheMetricsSayHowLongWhoIsNextInLineHasWaited(t *testing.T) {
 		if id != "c" {
 			t.Errorf("the line of %q is asked for", id)
 		}
-		return gate.LineState{Now: time.Unix(1_700_000_090, 0), Joined: joined}, failure
+		return gate.LineState{View: firstcome.View{Now: time.Unix(1_700_000_090, 0)}, Joined: joined}, failure
 	})
 	w.wantNone("firstcome_line_oldest_seconds")
 	ctx, stop := context.WithCancel(t.Context())

@@ -12,13 +12,6 @@ import (
 )
 
 const (
-	// refusalLease is how long a node may repeat a refusal. So a node asks the gate at most
-	// five times a second about a campaign that is sold out.
-	refusalLease = 200 * time.Millisecond
-	// quarantineFor is how long stock that came back counts as in force: longer than any lease
-	// that was granted before, by a quarter for clocks that do not run alike.
-	quarantineFor = 250 * time.Millisecond
-
 	// defaultMaxLine is the ledger's default too.
 	defaultMaxLine = 1_000_000
 

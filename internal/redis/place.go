@@ -14,19 +14,16 @@ import (
 // A lineSnapshot is what the place script reads: a campaign's line at one instant, and who a user is in it.
 type lineSnapshot struct {
 	line
-	past   string
-	holder string           // the entry of the coupon that the user holds, or empty
-	own    string           // the user's entry in tickets, or empty
-	ticket int64            // with which the user is in line, or 0
-	last   firstcome.Ticket // the user's last ticket of this epoch, ended or not; only if the line has a log
-	// campaign is as claims see it at now, the gate's time.
-	campaign firstcome.Campaign
-	inForce  int64
-	now      time.Time
-	joined   time.Time // when the user joined who is in line; where no user is asked for, when who is next in line joined
-	epoch    int64
-	witness  gate.Witness      // what the answer tells this node
-	logged   *firstcome.Logged // nil: the line has no log
+	past    string
+	holder  string           // the entry of the coupon that the user holds, or empty
+	own     string           // the user's entry in tickets, or empty
+	ticket  int64            // with which the user is in line, or 0
+	last    firstcome.Ticket // the user's last ticket of this epoch, ended or not; only if the line has a log
+	view    firstcome.View
+	joined  time.Time // when the user joined who is in line; where no user is asked for, when who is next in line joined
+	epoch   int64
+	witness gate.Witness      // what the answer tells this node
+	logged  *firstcome.Logged // nil: the line has no log
 }
 
 // lineSnapshot runs the place script. Users has one user or none.
@@ -50,8 +47,8 @@ func (c *conn) lineSnapshot(ctx context.Context, id firstcome.CampaignID, users 
 	}
 	s = readLineSnapshot(a)
 	c.remembers.add(k, s.witness)
-	s.campaign.ID = id
-	s.logged = s.logOf(k, s.epoch, s.now)
+	s.view.ID = id
+	s.logged = s.logOf(k, s.epoch, s.view.Now)
 	return s, a.err
 }
 
@@ -68,39 +65,20 @@ func readLineSnapshot(a *answer) (s lineSnapshot) {
 	s.epoch = a.integer("epoch")
 	s.witness = gate.Witness{Epoch: s.epoch, Version: a.integer("version"), Number: a.integer("last_number"), Ticket: s.lastTicket()}
 	s.Generation = max(1, s.Generation) // a campaign that never had a pace has no line
-	c := &s.campaign
-	c.Quantity, c.OpensAt, c.ClosesAt, c.Paused, c.Closed = quantityOf(a.integer("quantity")), a.instant("opens_at"), a.instant("closes_at"), a.is("paused"), a.is("closed")
-	c.ClosedAt, s.inForce = a.instant("closed_at"), a.integer("in_force")
-	c.Pace, c.Waitlist = s.paceNow(), s.waitlist
-	if s.now = a.instant("decided_at"); s.now.Before(clock) {
-		s.now = clock
-	}
+	c := firstcome.Campaign{Paused: a.is("paused"), Closed: a.is("closed"), Instants: firstcome.Instants{ClosedAt: a.instant("closed_at")}}
+	c.Quantity, c.OpensAt, c.ClosesAt, c.Pace, c.Waitlist = quantityOf(a.integer("quantity")), a.instant("opens_at"), a.instant("closes_at"), s.pace, s.waitlist
+	var was firstcome.Quarantine
 	if until := a.instant("quarantined_until"); clock.Before(until) { // see state.lua
-		narrow(c, a.instant("was_opens_at"), a.instant("was_closes_at"))
-		c.Waitlist = c.Waitlist && !a.is("was_sold_out")
+		was = firstcome.Quarantine{Until: until, OpensAt: a.instant("was_opens_at"), ClosesAt: a.instant("was_closes_at"), SoldOut: a.is("was_sold_out")}
+	}
+	s.view = firstcome.View{
+		Campaign: c.Seen(s.Waiting, was), Line: s.Line, InForce: a.integer("in_force"), Now: a.instant("decided_at"),
+		Quarantine: was, InQuarantine: !was.Until.IsZero(),
+	}
+	if s.view.Now.Before(clock) {
+		s.view.Now = clock
 	}
 	return s
-}
-
-// narrow holds a campaign's window as narrow as it was.
-func narrow(c *firstcome.Campaign, opensAt, closesAt time.Time) {
-	if opensAt.After(c.OpensAt) {
-		c.OpensAt = opensAt
-	}
-	if !closesAt.IsZero() && (c.ClosesAt.IsZero() || closesAt.Before(c.ClosesAt)) {
-		c.ClosesAt = closesAt
-	}
-}
-
-// sendsAway returns why everybody in line is sent away, Closed or SoldOut, though nobody has written so; or 0.
-func (s *lineSnapshot) sendsAway() firstcome.Outcome {
-	if s.LastTicket == 0 {
-		return 0
-	}
-	if why := firstcome.Decide(s.campaign, s.now, s.inForce, false, true); why != firstcome.Waiting {
-		return why
-	}
-	return 0
 }
 
 // Place returns where a user stands in line: see gate.Places.
@@ -112,12 +90,12 @@ func (l *Line) Place(ctx context.Context, id firstcome.CampaignID, user firstcom
 	case s.holder != "":
 		c, err := l.journal.held(ctx, id, user, s.holder)
 		return firstcome.Place{}, c, err
-	case s.sendsAway() != 0:
+	case s.view.SendsAway() != 0:
 		return firstcome.Place{}, firstcome.Coupon{}, firstcome.ErrNoTicket
 	case s.ticket == 0:
 		return s.ended(), firstcome.Coupon{}, firstcome.ErrNoTicket
 	}
-	place := s.campaign.Place(s.Line, s.ticket, s.inForce, s.now)
+	place := s.view.Place(s.ticket)
 	place.Log = s.logged
 	return place, firstcome.Coupon{}, nil
 }
@@ -152,7 +130,7 @@ func (s *lineSnapshot) stays() ([]gate.Stay, error) {
 	generation, number := readTicket(s.own)
 	at := firstcome.Ticket{Generation: generation, Number: number}
 	stay := gate.Stay{Ticket: at, JoinedAt: s.joined}
-	if s.ticket == 0 || s.sendsAway() != 0 {
+	if s.ticket == 0 || s.view.SendsAway() != 0 {
 		stay = state.Stay(at)
 		stay.JoinedAt = s.joined
 	}
@@ -177,16 +155,10 @@ func (l *Line) LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineSt
 
 // state returns what the script read of the line.
 func (s *lineSnapshot) state() (gate.LineState, error) {
-	state := gate.LineState{Campaign: s.campaign, Line: s.Line, InForce: s.inForce, Now: s.now, Joined: s.joined}
+	state := gate.LineState{View: s.view, Joined: s.joined}
 	state.Campaign.Pace = s.pace
-	if why := s.sendsAway(); why != 0 {
-		at := s.now
-		if why == firstcome.Closed {
-			at = s.campaign.Since(why)
-		}
-		state.Past = append(state.Past, s.Line.Ended(why.String(), at))
-		state.Joined = time.Time{}
-		state.Line = s.Line.Next()
+	if ended, over := s.view.EndedLine(); over {
+		state.Past, state.Line, state.Joined = append(state.Past, ended), s.Line.Next(), time.Time{}
 	}
 	for text := range strings.Lines(s.past) {
 		p, err := readPast(strings.TrimSpace(text))

@@ -220,8 +220,8 @@ func instant(micros int64) time.Time {
 	return time.UnixMicro(micros).UTC()
 }
 
-// quarantineArg is quarantineFor as the scripts take it.
-var quarantineArg = strconv.FormatInt(quarantineFor.Microseconds(), 10)
+// quarantineArg is firstcome.QuarantineFor as the scripts take it.
+var quarantineArg = strconv.FormatInt(firstcome.QuarantineFor.Microseconds(), 10)
 
 // backlogArg returns the limit of undrained numbers as the claim script takes it.
 func backlogArg(limit int64) string {

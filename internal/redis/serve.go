@@ -109,14 +109,6 @@ func quantityOf(quantity int64) int64 {
 	return quantity
 }
 
-// paceNow returns the pace at which a line is served: who is in line stays there without one.
-func (l *line) paceNow() *firstcome.Pace {
-	if l.pace == nil && l.Waiting > 0 {
-		return &firstcome.Pace{}
-	}
-	return l.pace
-}
-
 // Serve issues coupons to those next in line: see gate.Line.
 func (l *Line) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (gate.Served, error) {
 	k, err := l.conn.keysOf(ctx, id)
@@ -145,7 +137,12 @@ func readServed(a *answer, c stateAfter, secret firstcome.Secret, id firstcome.C
 	if len(users) != len(tickets) {
 		return gate.Served{}, fmt.Errorf("the script names %d users of %d tickets", len(users), len(tickets))
 	}
-	served := gate.Served{Ended: ended, Waiting: c.Waiting, Again: c.again(quarantined, until, clock, room)}
+	served := gate.Served{Ended: ended, Waiting: c.Waiting}
+	if room { // the backlog has room
+		view := c.view()
+		view.Quarantine.Coupons, view.Quarantine.Until = quarantined, until
+		served.Again = view.Again(clock)
+	}
 	generation := c.Generation
 	if ended != "" {
 		generation--
@@ -158,30 +155,6 @@ func readServed(a *answer, c stateAfter, secret firstcome.Secret, id firstcome.C
 		})
 	}
 	return served, nil
-}
-
-// again returns when somebody in line can be served: see gate.Served. quarantined is how much stock is quarantined, and until when by the
-// clock. room is whether the backlog has room.
-func (c *stateAfter) again(quarantined int64, until, clock time.Time, room bool) time.Duration {
-	if c.Waiting == 0 {
-		return 0
-	}
-	why := firstcome.Decide(c.Campaign, c.now, -1, false, false)
-	free := c.Quantity - c.inForce - quarantined
-	var wait time.Duration
-	switch {
-	case why == firstcome.Paused || !room:
-		return 0
-	case c.inQuarantine && (free <= 0 || why != firstcome.Waiting):
-		wait = until.Sub(clock)
-	case why == firstcome.NotOpen:
-		wait = c.OpensAt.Sub(c.now)
-	case free <= 0:
-		return 0
-	default:
-		wait = c.Campaign.Pace.Wait(c.Due, clock)
-	}
-	return max(wait, time.Microsecond) // at once
 }
 
 // Leave takes a user out of the line: see gate.Places.

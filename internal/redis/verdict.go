@@ -56,7 +56,7 @@ type stateAfter struct {
 // readLined reads the values that a stateAfter has if there is a line.
 func (c *stateAfter) readLined(a *answer) {
 	c.Quantity, c.Paused, c.Campaign.Waitlist = quantityOf(a.integer("quantity")), a.is("paused"), a.is("stands_by")
-	c.Campaign.Pace = c.paceNow()
+	c.Campaign.Pace = c.pace
 }
 
 // readStateAfter reads what all answers have that decide.lua's state_after writes.
@@ -113,10 +113,10 @@ func (v *verdict) decisions(secret firstcome.Secret, k *keys, users []firstcome.
 	id, at, entries := k.id, v.now, v.entries
 	issued := int64(strings.Count(v.outcomes, issuedDigit))
 	number, inForce := v.lastNumber-issued+1, v.inForce-issued
-	decisions := make([]firstcome.Decision, len(users))
+	decisions, view := make([]firstcome.Decision, len(users)), v.view()
 	for n, user := range users {
 		d := firstcome.Decision{Outcome: firstcome.Outcome(v.outcomes[n] - '0'), At: at, Version: v.version, TermsVersion: v.termsVersion}
-		d.Lease, d.Since, d.OpenedAt = v.lease(d.Outcome), v.Since(d.Outcome), v.OpenedAt
+		d.Lease, d.Since, d.OpenedAt = view.Lease(d.Outcome), v.Since(d.Outcome), v.OpenedAt
 		switch d.Outcome {
 		case 0:
 			if !v.direct && !v.full && (v.pace != nil || v.Waiting > 0) {
@@ -146,27 +146,19 @@ func (v *verdict) decisions(secret firstcome.Secret, k *keys, users []firstcome.
 		decisions[n] = d
 	}
 	if v.lined {
-		return decisions, v.places(k, decisions)
+		return decisions, v.places(k, view, decisions)
 	}
 	return decisions, nil
 }
 
-// lease returns how long a node may repeat a decision. A coupon is never repeated, because another
-// node may void it, and a pause is not either. Nothing is repeated while stock is quarantined. A refusal
-// is repeated at most until the campaign opens or closes.
-func (c *stateAfter) lease(o firstcome.Outcome) time.Duration {
-	if c.inQuarantine || o == firstcome.NotOpen && c.Waiting > 0 { // users in line would get not_open too
-		return 0
-	}
-	return o.Lasts(c.now, c.OpensAt, c.ClosesAt, refusalLease)
+// view returns what the rules of the line and of leases depend on, without the stock in quarantine.
+func (c *stateAfter) view() firstcome.View {
+	return firstcome.View{Campaign: c.Campaign.Seen(c.Waiting, firstcome.Quarantine{}), Line: c.Line, InForce: c.inForce, Now: c.now, InQuarantine: c.inQuarantine}
 }
 
 // places adds to decisions where their users are in line.
-func (v *verdict) places(k *keys, decisions []firstcome.Decision) error {
-	tickets, l := v.tickets, v.Line
-	waiting, last := l.Waiting-v.joined, l.LastTicket-v.joined
-	campaign := v.Campaign
-	campaign.ID = k.id
+func (v *verdict) places(k *keys, view firstcome.View, decisions []firstcome.Decision) error {
+	tickets, waiting, last := v.tickets, v.Waiting-v.joined, v.LastTicket-v.joined
 	logged := v.logOf(k, v.epoch, v.now)
 	for n := range decisions {
 		d := &decisions[n]
@@ -183,9 +175,9 @@ func (v *verdict) places(k *keys, decisions []firstcome.Decision) error {
 			if ticket > last {
 				waiting, last = waiting+1, ticket
 			}
-			then := l // the script says how the line is after all of them
-			then.LastTicket, then.Waiting = last, waiting
-			d.Place = campaign.Place(then, ticket, d.InForce, v.now)
+			then := view // the script says how the line is after all of them
+			then.Line.LastTicket, then.Line.Waiting, then.InForce = last, waiting, d.InForce
+			d.Place = then.Place(ticket)
 			d.Place.Log = logged
 		}
 		d.InLine = waiting

@@ -21,9 +21,6 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// refusalLease is how long a node may repeat a refusal. So for a sold-out campaign, a node calls the gate at most five times a second.
-const refusalLease = 200 * time.Millisecond
-
 // ownLease is how long a process may repeat a coupon to its user, if it is the only one at the ledger. All changes pass through this
 // process, and it forgets the coupon when a change comes. So the lease may be long.
 const ownLease = 24 * time.Hour
@@ -208,7 +205,7 @@ func (g *Gate) decide(w *writes, c *claims, holds map[firstcome.UserID]*firstcom
 	s := campaign.CachedRow(w.Tx, c.Campaign)
 	now := g.store.DecidesAt(s)
 	before := s
-	if w.endLine(&s, now) {
+	if w.endLine(&s, now) != "" {
 		clear(waits)
 	}
 	seen, quarantined := s.Seen(), s.Quarantined.Coupons
@@ -243,7 +240,7 @@ func (g *Gate) decide(w *writes, c *claims, holds map[firstcome.UserID]*firstcom
 				w.endTicket(&s, ticket, user, alreadyIssued, now)
 				delete(waits, user)
 			}
-			if w.endLine(&s, now) {
+			if w.endLine(&s, now) != "" {
 				clear(waits)
 			}
 		}
@@ -256,7 +253,7 @@ func (g *Gate) decide(w *writes, c *claims, holds map[firstcome.UserID]*firstcom
 			d.Lease = 0 // a claim may have another outcome
 		}
 		if outcome == firstcome.Waiting {
-			d.Place = seen.Place(s.Line, ticket, s.InForce, now)
+			d.Place = s.View(now).Place(ticket)
 		}
 		if coupon != nil {
 			d.Coupon = *coupon
@@ -277,18 +274,11 @@ func (g *Gate) issue(s *campaign.Row, user firstcome.UserID, now time.Time) firs
 	}
 }
 
-// leaseOf returns how long a decision made at now may be repeated. A lease ends when the window changes the answer at the latest. A
-// pause gets no lease, because an operator may end it at any time. If nodes share the ledger, there are two more rules: no lease is
-// granted while stock is quarantined, and a coupon gets none, because another node may void it.
+// leaseOf returns how long a decision made at now may be repeated. If nodes share the ledger, a coupon gets no lease, because another
+// node may void it.
 func leaseOf(t *sqldb.Tx, s *campaign.Row, now time.Time, o firstcome.Outcome) time.Duration {
-	if t.Dialect.Shared && (o.HasCoupon() || s.IsQuarantined()) {
-		return 0
-	}
-	switch {
-	case o.HasCoupon():
+	if o.HasCoupon() && !t.Dialect.Shared {
 		return ownLease
-	case o == firstcome.NotOpen && s.Line.Waiting > 0:
-		return 0 // users in line get another answer
 	}
-	return o.Lasts(now, s.OpensAt, s.ClosesAt, refusalLease)
+	return s.View(now).Lease(o)
 }

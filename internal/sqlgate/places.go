@@ -44,10 +44,10 @@ func (g *Gate) Place(ctx context.Context, id firstcome.CampaignID, user firstcom
 		switch {
 		case err != nil && !errors.Is(err, sql.ErrNoRows):
 			return err
-		case number == 0, s.SendsAway(now) != 0: // the window has passed, and no write has ended the generation yet
+		case number == 0, s.View(now).SendsAway() != 0: // the window has passed, and no write has ended the generation yet
 			return firstcome.ErrNoTicket
 		}
-		place = s.Seen().Place(s.Line, number, s.InForce, now)
+		place = s.View(now).Place(number)
 		return nil
 	})
 	return place, coupon, sqldb.Wrap(err, "read a place in the line of %s", id)
@@ -67,8 +67,8 @@ func (g *Gate) Stays(ctx context.Context, id firstcome.CampaignID, user firstcom
 		rows, err := at.QueryContext(ctx, staysQuery(g), append(args, string(id), gate.MaxStays)...)
 		stays, err = sqldb.AllRows(rows, err, func(take sqldb.Scan) (stay gate.Stay, err error) {
 			err = take(&stay.Generation, &stay.Number, sqldb.Time(&stay.JoinedAt), sqldb.Time(&stay.EndedAt), &stay.Ended)
-			if why := s.SendsAway(now); stay.Ended == "" && why != 0 { // the window has passed, and no write has ended the generation yet
-				stay.Ended, stay.EndedAt = why.String(), s.EndedAt(why, now)
+			if ended, over := s.View(now).EndedLine(); stay.Ended == "" && over { // the window has passed, and no write has ended the generation yet
+				stay.Ended, stay.EndedAt = ended.Reason, ended.EndedAt
 			}
 			return stay, err
 		})
@@ -99,10 +99,10 @@ func (g *Gate) LineOf(ctx context.Context, id firstcome.CampaignID) (state gate.
 		if err != nil {
 			return err
 		}
-		state = gate.LineState{Campaign: s.Seen(), Line: s.Line, InForce: s.InForce, Now: now}
+		state = gate.LineState{View: s.View(now)}
 		state.Campaign.Pace = s.Pace
-		if why := s.SendsAway(now); why != 0 && !g.store.Remote() { // the window has passed, and no write has ended the generation yet
-			state.Past, state.Line = []firstcome.PastLine{s.Line.Ended(why.String(), s.EndedAt(why, now))}, s.Line.Next()
+		if ended, over := s.View(now).EndedLine(); over && !g.store.Remote() { // the window has passed, and no write has ended the generation yet
+			state.Past, state.Line = []firstcome.PastLine{ended}, s.Line.Next()
 		}
 		if state.Joined, err = nextJoined(ctx, at, id, state.Line); err != nil {
 			return err

@@ -75,16 +75,16 @@ func (w *writes) endTicket(s *campaign.Row, number int64, user firstcome.UserID,
 	}
 }
 
-// endLine ends the generation if the campaign is closed at now, or if all coupons are in force and there is no waitlist. It reports
-// whether it did. The users in line lose their tickets for good, even if the campaign opens again or stock returns.
-func (w *writes) endLine(s *campaign.Row, now time.Time) bool {
-	why := s.SendsAway(now)
-	if why == 0 {
-		return false
+// endLine ends the generation if the campaign is closed at now, or if all coupons are in force and there is no waitlist. It returns
+// why, or the empty string. The users in line lose their tickets for good, even if the campaign opens again or stock returns.
+func (w *writes) endLine(s *campaign.Row, now time.Time) (reason string) {
+	ended, over := s.View(now).EndedLine()
+	if !over {
+		return ""
 	}
-	w.past = append(w.past, pastLine{s.ID, s.Line.Ended(why.String(), s.EndedAt(why, now))})
+	w.past = append(w.past, pastLine{s.ID, ended})
 	s.Line = s.Line.Next()
-	return true
+	return ended.Reason
 }
 
 // Issue decides claims and bypasses the line: see gate.Decider.
@@ -118,17 +118,13 @@ func (g *Gate) serve(t *sqldb.Tx, id firstcome.CampaignID, limit int) (served ga
 	defer g.spare.Put(w)
 	clock := g.store.ClockOf(s) // read once: the turns are taken, and the coupons issued, at the same time
 	before, now := s, s.At(clock)
-	if why := s.SendsAway(now); w.endLine(&s, now) {
-		served.Ended = why.String()
-	} else if s.IsServed(now) {
+	if served.Ended = w.endLine(&s, now); served.Ended == "" && s.View(now).IsServed() {
 		if served.Coupons, err = g.serveNext(w, &s, int64(limit), now, clock); err != nil {
 			return served, err
 		}
-		if why := s.SendsAway(now); w.endLine(&s, now) {
-			served.Ended = why.String()
-		}
+		served.Ended = w.endLine(&s, now)
 	}
-	served.Waiting, served.Again = s.Line.Waiting, g.again(&s, now, clock)
+	served.Waiting, served.Again = s.Line.Waiting, s.View(now).Again(clock)
 	w.stage(before, s, served.Coupons, now)
 	return served, w.flush()
 }
@@ -142,7 +138,8 @@ func (g *Gate) lineInRow(t *sqldb.Tx, id firstcome.CampaignID) (campaign.Row, er
 
 // serveNext takes turns from the pace's bucket, serves one ticket for each turn, and returns the coupons issued.
 func (g *Gate) serveNext(w *writes, s *campaign.Row, limit int64, now, clock time.Time) ([]firstcome.Coupon, error) {
-	turns, due := s.Seen().Pace.Take(s.Line.Due, clock, min(limit, s.Free(), s.Line.Waiting))
+	seen := s.View(now)
+	turns, due := seen.Pace.Take(s.Line.Due, clock, min(limit, seen.Free(), s.Line.Waiting))
 	if turns == 0 {
 		if due.Before(s.Line.Due) { // Take lowered it because the clock was set back: keep that, or each call would lower it again
 			s.Line.Due = due
@@ -194,26 +191,6 @@ func nextTickets(t *sqldb.Tx, s *campaign.Row, limit int64) ([]ticket, error) {
 	return next, err
 }
 
-// again returns how long it takes until a user in line can be served: see gate.Served.
-func (g *Gate) again(s *campaign.Row, now, clock time.Time) time.Duration {
-	seen := s.Seen()
-	why := firstcome.Decide(seen, now, -1, false, false)
-	var wait time.Duration
-	switch {
-	case s.Line.Waiting == 0 || why == firstcome.Paused:
-		return 0
-	case g.db.Dialect.Shared && s.IsQuarantined() && (s.Free() == 0 || why != firstcome.Waiting):
-		wait = s.Quarantined.Until.Sub(clock)
-	case why == firstcome.NotOpen:
-		wait = seen.OpensAt.Sub(now)
-	case s.Free() == 0:
-		return 0
-	default:
-		wait = seen.Pace.Wait(s.Line.Due, clock)
-	}
-	return max(wait, time.Microsecond) // not 0, which means no known time
-}
-
 // Leave takes a user out of the line: see gate.Places.
 func (g *Gate) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (left firstcome.Place, err error) {
 	err = g.db.Repeat(ctx, func(t *sqldb.Tx) error { return g.leave(t, id, user) })
@@ -231,7 +208,7 @@ func (g *Gate) leave(t *sqldb.Tx, id firstcome.CampaignID, user firstcome.UserID
 	if err != nil {
 		return err
 	}
-	if number > 0 && s.SendsAway(now) == 0 {
+	if number > 0 && s.View(now).SendsAway() == 0 {
 		w, before := g.writesIn(t), s
 		defer g.spare.Put(w)
 		w.endTicket(&s, number, user, left, now)

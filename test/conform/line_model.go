@@ -179,7 +179,7 @@ func (m *model) place(user firstcome.UserID) (p firstcome.Place, number int64) {
 	if ticket == 0 || seen.away(seen.now()) != 0 {
 		return p, 0
 	}
-	return seen.asSeen().Place(m.Line, ticket, int64(len(m.holds)), seen.now()), 0
+	return firstcome.View{Campaign: seen.asSeen(), Line: m.Line, InForce: int64(len(m.holds)), Now: seen.now()}.Place(ticket), 0
 }
 
 // lines returns the line, when who is next joined, and the lines before it, as somebody sees them who only reads.

@@ -149,7 +149,7 @@ func (m *model) claim(user firstcome.UserID, direct bool) firstcome.Decision {
 		m.leave(user, true)
 	case firstcome.Waiting:
 		ticket := m.join(user, now)
-		d.Place = seen.Place(m.Line, ticket, int64(len(m.holds)), now)
+		d.Place = firstcome.View{Campaign: seen, Line: m.Line, InForce: int64(len(m.holds)), Now: now}.Place(ticket)
 	}
 	m.fill(now)
 	m.sendAway(now, false)

@@ -25,7 +25,7 @@ func (l *Ledger) Create(_ context.Context, _ string, id firstcome.CampaignID, te
 	if l.campaigns[id] != nil {
 		return firstcome.ErrCampaignExists
 	}
-	a := &account{termsVersion: 1, line: gate.LineState{Line: firstcome.Line{Generation: 1}}, gateRow: gateRow{epoch: 1}}
+	a := &account{termsVersion: 1, line: gate.LineState{View: firstcome.View{Line: firstcome.Line{Generation: 1}}}, gateRow: gateRow{epoch: 1}}
 	a.ID, a.Terms, a.CreatedAt = id, terms, l.Clock()
 	l.number(a, firstcome.Change{Kind: firstcome.ChangeTerms, Terms: terms, Epoch: 1})
 	l.grant(a)

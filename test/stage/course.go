@@ -136,7 +136,7 @@ func (c *Course) decide(user firstcome.UserID, now time.Time, direct bool) (d fi
 			return firstcome.Decision{}, ended
 		}
 		ticket := c.join(user, now)
-		d.Place = seen.Place(c.Line, ticket, c.InForce(), now)
+		d.Place = firstcome.View{Campaign: seen, Line: c.Line, InForce: c.InForce(), Now: now}.Place(ticket)
 		d.Place.Log = c.logged(now)
 		if joins {
 			c.Did(Happening{Came: user, Ticket: TicketName{c.Line.Generation, d.Place.Ticket}})

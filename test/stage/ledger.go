@@ -63,7 +63,7 @@ func (l *Ledger) Create(_ context.Context, id firstcome.CampaignID, terms firstc
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.campaigns[id] = &account{
-		terms, false, map[int64]firstcome.Coupon{}, map[firstcome.UserID]int64{}, map[int64]firstcome.UserID{}, gate.LineState{Line: firstcome.Line{Generation: 1}},
+		terms, false, map[int64]firstcome.Coupon{}, map[firstcome.UserID]int64{}, map[int64]firstcome.UserID{}, gate.LineState{View: firstcome.View{Line: firstcome.Line{Generation: 1}}},
 	}
 	return nil
 }

@@ -245,7 +245,7 @@ func (c *Course) PlaceOf(r Rules, at time.Time, user firstcome.UserID) (p firstc
 		}
 		return p, held, firstcome.ErrNoTicket
 	}
-	p = seen.AsSeen().Place(seen.Line, ticket, seen.InForce(), now)
+	p = firstcome.View{Campaign: seen.AsSeen(), Line: seen.Line, InForce: seen.InForce(), Now: now}.Place(ticket)
 	p.Log = seen.logged(now)
 	return p, held, nil
 }
@@ -300,7 +300,7 @@ func (c *Course) StaysOf(r Rules, at time.Time, user firstcome.UserID) []gate.St
 // LineOf returns the state of the line.
 func (c *Course) LineOf(r Rules, at time.Time) gate.LineState {
 	seen, _, now := c.looked(r, at)
-	state := gate.LineState{Campaign: seen.AsSeen(), Line: seen.Line, InForce: seen.InForce(), Now: now, Past: slices.Clone(seen.Past)}
+	state := gate.LineState{View: firstcome.View{Campaign: seen.AsSeen(), Line: seen.Line, InForce: seen.InForce(), Now: now}, Past: slices.Clone(seen.Past)}
 	if len(seen.People) > 0 {
 		state.Joined = seen.People[0].At
 	}
