@@ -19,7 +19,7 @@ COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
 # Without the path of the checkout, so that a test that builds a copy of it finds every package compiled.
-export GOFLAGS := $(strip $(shell go env GOFLAGS) -trimpath)
+export GOFLAGS := $(strip $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath)
 
 # How much of a soak: 1 is all of it, 0.1 a tenth.
 SOAK     ?= 1
@@ -32,7 +32,9 @@ check:
 	CGO_ENABLED=0 go vet -tags check ./...
 	CGO_ENABLED=0 go run ./test/run check
 
-test: install lint
+# Installing waits for the network while lint compiles.
+test:
+	$(MAKE) --no-print-directory -j2 install lint
 	$(MAKE) --no-print-directory demo
 	CGO_ENABLED=0 go run ./test/run test
 
@@ -58,9 +60,9 @@ $(GOFUMPT):
 	mv $(TOOLS)/gofumpt $@
 
 # Without cgo, as the binary is released: what the compiler makes here, the tests use. The tags show files that only
-# another tier has.
+# a soak has. For each set of tags vet reads all libraries again, so the few files that these tags hide are only compiled, by
+# the tests.
 lint: tools
-	CGO_ENABLED=0 go vet ./...
 	CGO_ENABLED=0 go vet -tags soak,faultpoints ./...
 	CGO_ENABLED=0 $(STATICCHECK) -tags soak ./...
 	test -z "$$($(GOFUMPT) -l . | tee /dev/stderr)"
