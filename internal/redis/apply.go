@@ -126,7 +126,7 @@ func meaning(a *answer) error {
 		return nil
 	case "gap":
 		return fmt.Errorf("%w: its last one is %s", gate.ErrGap, a.text("version"))
-	case "lost":
+	case "part_gone":
 		return errPart
 	case "late":
 		return fmt.Errorf("%w: the ledger's word that no gate had the campaign came too late", firstcome.ErrGateUnavailable)

@@ -236,7 +236,7 @@ func (c *conn) inspectKeys(ctx context.Context, k *keys, ledger *gate.Revision) 
 	switch a.word {
 	case "intact":
 		return nil
-	case "lost":
+	case "part_gone":
 		return errPart
 	case "ahead":
 		return recovery.ErrAhead

@@ -73,7 +73,7 @@ func (i *Inspector) waiting(ctx context.Context, k *keys) (people int64, frozen 
 // parts are the fields of the campaign's hash with which the other keys must agree.
 type parts struct{ version, inForce, lastNumber, drained int64 }
 
-// partGone reports whether a part of a campaign is gone, as lost in lua/line.lua does. It reads in several steps, so decisions in between could
+// partGone reports whether a part of a campaign is gone, as part_gone in lua/line.lua does. It reads in several steps, so decisions in between could
 // make the parts disagree. But the scripts decide nothing while a part is gone. So a part is gone if the parts disagree and nothing was decided
 // since they were read.
 func (i *Inspector) partGone(ctx context.Context, k *keys, was parts) (bool, error) {

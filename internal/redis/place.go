@@ -40,7 +40,7 @@ func (c *conn) lineSnapshot(ctx context.Context, id firstcome.CampaignID, users 
 	switch {
 	case err != nil:
 		return s, err
-	case a.word == "lost":
+	case a.word == "part_gone":
 		return s, errPart
 	case a.word != "there":
 		return s, a.unexpected()

@@ -31,7 +31,7 @@ func (c *conn) decide(ctx context.Context, s *script, k *keys, backlog string, l
 	switch {
 	case err != nil:
 		return nil, stateAfter{}, err
-	case a.word == "lost":
+	case a.word == "part_gone":
 		return nil, stateAfter{}, errPart
 	}
 	now := readStateAfter(a)

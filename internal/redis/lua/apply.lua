@@ -14,7 +14,7 @@
 --   {'refused', epoch}  the quantity was below the coupons in force, now or earlier. The version is used up
 --   {'behind', epoch}  see older in line.lua
 --   {'gap', version}  earlier changes are missing; version is that of the last applied one
---   {'lost'}          the gate should have the campaign, but has it not, or only a part of it
+--   {'part_gone'}          the gate should have the campaign, but has it not, or only a part of it
 --   {'new'}           change 1 of a campaign that this gate does not have: create.lua may make it
 --
 -- Whatever can fail fails before the first write that counts. The first write needs no memory, because changes are also how an operator helps a
@@ -27,13 +27,13 @@ if not g or instead and g.frozen then return instead end
 local entries = redis.call('XLEN', journal_key)
 if instead then
   local leftovers = entries + redis.call('HLEN', holders_key) + redis.call('XLEN', line_key) + redis.call('HLEN', tickets_key)
-  return {version == 1 and a.kind == 'terms' and leftovers == 0 and 'new' or 'lost'}
+  return {version == 1 and a.kind == 'terms' and leftovers == 0 and 'new' or 'part_gone'}
 end
 local why, line, known = unverified(g), g.line, tonumber(g.version)
 if why then return {why} end
 local forgotten = older(g, line, a.witness)
 if forgotten then return forgotten end
-if lost(g, line) then return {'lost'} end
+if part_gone(g, line) then return {'part_gone'} end
 if version <= known then return {redis.call('HGET', campaign_key, was_refused) == '1' and 'refused' or 'applied', 'epoch', g.epoch} end
 if version > known + 1 then return {'gap', 'version', g.version} end
 redis.call('HDEL', campaign_key, '') -- this write needs no memory

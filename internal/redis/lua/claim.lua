@@ -10,7 +10,7 @@
 --       7 witness         the least that the gate must know of the campaign: see older in line.lua
 --       8 and following: the users
 -- Returns one of
---   {'lost'}           a part of the campaign's keys is gone
+--   {'part_gone'}           a part of the campaign's keys is gone
 --   {'behind', epoch}  see older in line.lua: this gate's epoch has ended, and another gate decides
 --   {'decided', outcomes, opened_at, sold_out_at, closed_at, entries, epoch, version, last_number, now, line, terms_version, opens_at, closes_at,
 --    in_quarantine, in_force}, and if there is a line joined, tickets, quantity, paused, stands_by: all as of the end of the script

@@ -7,7 +7,7 @@
 -- Returns  {'applied', epoch}, or, and nothing is done then,
 --   {'there'}  the campaign has been made: apply.lua says what became of its change
 --   {'late'}   it is after until
---   {'lost'}   there are parts of a campaign
+--   {'part_gone'}   there are parts of a campaign
 --
 -- A campaign is never made twice, or its whole stock could be issued again. So the caller first asks the ledger whether there was one, and the time
 -- limits how old the ledger's answer may be. An empty journal is no part of a campaign: an attempt that failed may have left it.
@@ -16,7 +16,7 @@ local a = arguments()
 local c, instead = campaign()
 if not c or instead and c.frozen then return instead end
 if not instead then return {'there'} end
-if redis.call('HLEN', holders_key) + redis.call('XLEN', journal_key) + redis.call('XLEN', line_key) + redis.call('HLEN', tickets_key) > 0 then return {'lost'} end
+if redis.call('HLEN', holders_key) + redis.call('XLEN', journal_key) + redis.call('XLEN', line_key) + redis.call('HLEN', tickets_key) > 0 then return {'part_gone'} end
 local now = tonumber(a.clock) or server_time()
 if now > tonumber(a['until']) then return {'late'} end
 local made = redis.pcall('XGROUP', 'CREATE', journal_key, a.group, '0', 'MKSTREAM')

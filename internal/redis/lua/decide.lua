@@ -20,7 +20,7 @@ local function open()
   if why then return nil, {why} end
   local forgotten = older(g, g.line, a.witness)
   if forgotten then return nil, forgotten end
-  if lost(g, g.line) then return nil, {'lost'} end
+  if part_gone(g, g.line) then return nil, {'part_gone'} end
   read_clock(g, a.clock, tonumber(a.quarantine_for))
   if g.was_opens_at and g.was_opens_at > (g.opens_at or 0) then g.opens_at = g.was_opens_at end
   if g.was_closes_at and g.was_closes_at < (g.closes_at or math.huge) then g.closes_at = g.was_closes_at end

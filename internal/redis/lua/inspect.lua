@@ -7,7 +7,7 @@
 --   {'ahead'}          one of the ledger's three values is higher here: the ledger has moved on since it was read, or was rolled back
 --   {'ended', epoch}   the epoch here is lower, and nobody has frozen the campaign: this gate's epoch has ended
 --   {'unverified'} or {'rebuilding'}  see the prelude; {'behind', epoch}, see older in line.lua
---   {'lost'}           a part of the campaign's keys is gone
+--   {'part_gone'}           a part of the campaign's keys is gone
 
 local a = arguments()
 local c, instead = campaign('in_force', 'last_number', 'drained_through', 'line', 'epoch')
@@ -19,4 +19,4 @@ if a.epoch then
 end
 local why, line = unverified(c), line_of(c.line)
 if why then return {why} end
-return older(c, line, a.witness) or {lost(c, line) and 'lost' or 'intact'}
+return older(c, line, a.witness) or {part_gone(c, line) and 'part_gone' or 'intact'}

@@ -1,7 +1,7 @@
 -- Takes a user out of the line. It needs no memory, so that a user who leaves a full Redis makes room.
 --
 -- ARGV     as in claim.lua; backlog and limit mean nothing, and the list has one user
--- Returns  {'lost'} or {'behind', epoch}, as claim.lua does, or one of these words, with generation, ticket, and the
+-- Returns  {'part_gone'} or {'behind', epoch}, as claim.lua does, or one of these words, with generation, ticket, and the
 --          values of state_after in decide.lua:
 --   'left'   the user left now
 --   'gone'   the user was in line and is no longer

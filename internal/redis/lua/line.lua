@@ -134,9 +134,9 @@ local function line_of(field)
   return l
 end
 
--- lost reports whether the campaign's keys do not agree, or whether the ledger has numbers that this gate never issued. A part of the keys
+-- part_gone reports whether the campaign's keys do not agree, or whether the ledger has numbers that this gate never issued. A part of the keys
 -- is gone then, and any decision would be a guess.
-local function lost(c, line)
+local function part_gone(c, line)
   if redis.call('HLEN', holders_key) ~= tonumber(c.in_force) or tonumber(c.last_number) < tonumber(c.drained_through) then return true end
   return line and (not line.generation or redis.call('XLEN', line_key) < line.waiting or redis.call('HLEN', tickets_key) < line.waiting)
 end
@@ -149,7 +149,7 @@ local function older(c, line, witness)
   if tonumber(c.epoch) < tonumber(epoch) then return {'behind', 'epoch', c.epoch} end
   if tonumber(c.epoch) > tonumber(epoch) then return nil end
   if tonumber(c.version) < tonumber(version) or tonumber(c.last_number) < tonumber(number) then return {'unverified'} end
-  if line and not line.generation then return nil end -- the line is lost
+  if line and not line.generation then return nil end -- the line is gone
   local later = tonumber(generation) - (line and line.generation or 0) -- how many generations the witness is ahead
   return (later > 0 or later == 0 and tonumber(ticket) > (line and line.last or 0)) and {'unverified'} or nil
 end

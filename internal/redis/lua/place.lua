@@ -4,7 +4,7 @@
 --       witness  the least that the gate must know of the campaign: see older in line.lua
 --       the list: a user, or nothing
 -- Returns one of
---   {'lost'}        a part of the campaign's keys is gone
+--   {'part_gone'}        a part of the campaign's keys is gone
 --   {'unverified'}  the keys may be of an earlier time, when a user had not joined yet or had not been served. So does {'rebuilding'}
 --   {'behind', epoch}  see older in line.lua
 --   {'there', line, past, holder, ticket, clock, quantity, …}
@@ -28,7 +28,7 @@ local why, line = unverified(c), line_of(c.line)
 if why then return {why} end
 local forgotten = older(c, line, a.witness)
 if forgotten then return forgotten end
-if lost(c, line) then return {'lost'} end
+if part_gone(c, line) then return {'part_gone'} end
 local user, holder, own, ticket, joined = ARGV[first + 1], '', '', '', ''
 local last_generation, last_ticket
 if user then

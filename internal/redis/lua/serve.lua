@@ -2,7 +2,7 @@
 -- node dies, or its answer is lost, the next call goes on after the last user who was served, and skips nobody.
 --
 -- ARGV     as in claim.lua; limit is how many users are served at most, and there is no list
--- Returns  {'lost'} or {'behind', epoch}, as claim.lua does, or
+-- Returns  {'part_gone'} or {'behind', epoch}, as claim.lua does, or
 --   {'idle', …}  nobody is in line, and nothing was written. The values are those of state_after in decide.lua
 --   {'served', quantity, paused, stands_by, quarantined, quarantined_until, clock, room, ended, tickets, users, …},
 --   where … are the values of state_after in decide.lua, and
@@ -28,7 +28,7 @@ if is_open and line.waiting > 0 then
   for n, entry in ipairs(count > 0 and redis.call('XRANGE', line_key, from, to, 'COUNT', integer(count)) or {}) do
     turns[n], batch.served[n] = tonumber(string.sub(entry[1], string.find(entry[1], '-', 1, true) + 1)), entry[2][2]
   end
-  if #turns < count then return {'lost'} end
+  if #turns < count then return {'part_gone'} end
 end
 
 redis.call('XLEN', journal_key) -- a key of another type ends the script here, before the first write

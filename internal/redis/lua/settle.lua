@@ -19,7 +19,7 @@
 -- A holder whose number is drained and who has no flag is surely in the ledger (has.lua relies on it), because of three rules:
 --   1. Each dead letter up to drained_through has a flag at its holder. A caller that raises through sends all dead letters up to it that the
 --      gate was not told. A flag is never removed: what has become of a dead letter only the ledger knows.
---   2. drained_through is below each number that the journal has. Recorders may report in any order. So told_through keeps how far the
+--   2. drained_through is below each number that the journal has. Recorders may report in any order. So letters_known_through keeps how far the
 --      ledger is, until the entries below are gone.
 --   3. If the ledger has numbers that this gate never issued, the gate has lost its latest decisions. drained_through is then raised at once. It
 --      is above last_number, and scripts decide nothing and are sure of nothing.
@@ -34,7 +34,7 @@ local a, first = arguments()
 local through, above = tonumber(a.through), tonumber(a.above)
 local first_entry = first + 1 + 2 * tonumber(a.letters)
 
-local c, instead = campaign('drained_through', 'last_number', 'told_through', 'epoch', 'ceiling')
+local c, instead = campaign('drained_through', 'last_number', 'letters_known_through', 'epoch', 'ceiling')
 if not c then return instead end
 
 -- field returns the last value of a field of an entry, or nil.
@@ -67,8 +67,8 @@ end
 local why = (c.drained_through or c.frozen) and unverified(c)
 if why then return {why} end
 local drained, last_number = tonumber(c.drained_through), tonumber(c.last_number)
-local told = math.max(tonumber(c.told_through) or 0, drained or 0)
-if drained and through > told and above > told then return {'unknown_letters', 'through', told} end
+local known = math.max(tonumber(c.letters_known_through) or 0, drained or 0)
+if drained and through > known and above > known then return {'unknown_letters', 'through', known} end
 
 redis.call('HDEL', campaign_key, '')
 for n = first + 1, first_entry - 1, 2 do
@@ -81,8 +81,8 @@ remove()
 if not drained then return {'set', 'through', 0} end
 if a.epoch ~= '' and tonumber(a.ceiling) > (tonumber(c.ceiling) or math.huge) then redis.call('HSET', campaign_key, 'ceiling', a.ceiling) end
 
-if through > told then redis.call('HSET', campaign_key, 'told_through', integer(through)) end
-through = math.max(through, told)
+if through > known then redis.call('HSET', campaign_key, 'letters_known_through', integer(through)) end
+through = math.max(through, known)
 local oldest = redis.call('XRANGE', journal_key, '-', '+', 'COUNT', '1')[1]
 if oldest and through <= last_number then
   local number = tonumber(field(oldest, 'first')) or 1 -- an entry that does not say its numbers may be about any
