@@ -223,7 +223,7 @@ func (o *Operator) SetTerms(ctx context.Context, id firstcome.CampaignID, edit f
 	return err
 }
 
-// ChangeState pauses, resumes or closes a campaign.
+// Change pauses, resumes or closes a campaign.
 func (o *Operator) Change(ctx context.Context, id firstcome.CampaignID, to string) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
