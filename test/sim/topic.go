@@ -48,7 +48,7 @@ func (t *Topic) Append(_ context.Context, _ firstcome.CampaignID, records []line
 	return nil
 }
 
-// Place is recovery.LineLogs'.
+// LogLocation is recovery.LineLogs'.
 func (t *Topic) LogLocation(context.Context, firstcome.CampaignID) (firstcome.LineLog, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
