@@ -95,8 +95,8 @@ func (o Outcome) Lasts(now, opensAt, closesAt time.Time, most time.Duration) tim
 // Decide is the rule: it returns the outcome of a claim that reaches the gate of campaign c at the time now, while inForce coupons are in force. The
 // user holds one of them (holds), or has a ticket in the line (waits), or neither. Every gate is a translation of it.
 //
-// If a campaign has lost its pace while users are still in line, the caller passes it with the Pace 0. For a campaign with a pace, inForce counts the
-// coupons in force. For any other campaign it also counts quarantined stock.
+// A campaign without a pace may still have users in line, if its pace was taken away: then the caller passes it with the Pace 0. inForce counts the
+// coupons in force and, for a campaign without a pace, also the quarantined stock.
 func Decide(c Campaign, now time.Time, inForce int64, holds, waits bool) Outcome {
 	switch {
 	case holds:

@@ -14,7 +14,7 @@ func (s *Row) At(clock time.Time) time.Time {
 	return s.DecidedAt
 }
 
-// ClockOf returns the clock's time that was read with a campaign's row. If none was read, it reads the clock now.
+// ClockOf returns the server's time that was read with a campaign's row. On SQLite none is read with the row, so it returns the process's time.
 func (r *Store) ClockOf(s Row) time.Time {
 	if s.Clock.IsZero() {
 		return r.DB.Clock().UTC().Truncate(time.Microsecond)

@@ -106,8 +106,8 @@ func (v *view) typedForm() newForm {
 	}
 }
 
-// readInto writes each field of the form that its user changed into the terms, if that term may change while people claim. A term whose field is
-// unchanged stays as it is, because the field may not show all of it, such as microseconds.
+// readInto writes the fields that the user changed into the terms. It leaves out terms that may not change while people claim. An unchanged field
+// changes nothing, because it may not show all of its term, such as microseconds.
 func (p *newPage) readInto(v *view, t *firstcome.Terms) {
 	f, was := &p.Form, v.lang.formOf(*t)
 	t.Name = f.Name

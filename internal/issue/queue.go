@@ -59,8 +59,9 @@ func (l *local) refuse(user firstcome.UserID, now time.Duration) (firstcome.Deci
 	return l.refusal, true
 }
 
-// take returns the next batch of at most limit claims, and the count of changes at which it is sent. The batch is either a part of one direct issue, or
-// has no claim of a direct issue. learn is false while a change is under way. An empty batch means that the queue is idle now and its goroutine must return.
+// take returns the next batch of at most limit claims, and the value of changes then. The batch is either a part of one direct issue, or has no claim
+// of a direct issue. learn is false while a change is under way: then nothing may be remembered of the answer. An empty batch means that the queue is
+// idle now, and that its goroutine must return.
 func (q *queue) take(limit int) (batch []*claim, changes uint64, learn bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

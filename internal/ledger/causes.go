@@ -12,7 +12,8 @@ import (
 )
 
 // A refusal is a reason why the ledger refuses a coupon. It has a stable code, and the text that follows the coupon's number. A dead
-// letter's cause contains this text. Its CauseCode is found by the text, so the texts must not change: old letters hold them.
+// letter's cause contains this text. A letter stores only the text, and its code
+// is found by that text. So a text that was ever written must stay in the list.
 type refusal struct{ code, text string }
 
 var (

@@ -43,7 +43,7 @@ func newGateMetrics() gateMetrics {
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "firstcome_gate_failures_total", Help: "Calls of the gate that failed, by class.",
 		}, []string{"class"}),
-		alarms: counter("firstcome_journal_alarms_total", "What an operator should know of the journal, each time it was logged."),
+		alarms: counter("firstcome_journal_alarms_total", "Alarms about the journal that were logged."),
 		lag:    histogram("firstcome_record_lag_seconds", "Time from the issue of a batch's first coupon to its being recorded.", lags),
 		record: histogram("firstcome_record_seconds", "Time of a recorder's call of the ledger.", latencies),
 	}
@@ -130,7 +130,7 @@ type Gate struct {
 	Recovery *recovery.Machine
 	// Ping returns nil if the gate answers.
 	Ping func(context.Context) error
-	// Lag returns, for each of these campaigns with unrecorded coupons, how far the ledger lags behind the gate, perhaps with record.ErrUnaged.
+	// Lag returns how far the ledger lags behind the gate, for each of these campaigns that has unrecorded coupons: see record.Source.
 	Lag func(context.Context, []gate.Revision) ([]record.Lag, error)
 	// Waiter is where claims wait until they are recorded. It is nil if this node answers no claims.
 	Waiter *issue.Waiter

@@ -121,7 +121,7 @@ func (r *Recorder) recordHalving(ctx context.Context, b Batch) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	second.LettersKnownThrough = max(b.LettersKnownThrough, before.Through) // the first half has reported the letters up to there
+	second.LettersKnownThrough = max(b.LettersKnownThrough, before.Through) // the result of the first half has the letters up to there
 	result, err = r.recordHalving(ctx, second)
 	for _, c := range before.Letters {
 		is := func(k firstcome.Coupon) bool { return k.Number == c.Number && k.User == c.User }

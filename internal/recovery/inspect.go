@@ -141,11 +141,11 @@ func (m *Machine) rebuildFound(ctx context.Context, a gate.Revision, why error) 
 	_, _ = m.run(ctx, attempt, why, nil)
 }
 
-// needless checks the gate again, now that no other node can begin a rebuild, and reports whether it decides the campaign. The look that
-// found it lost may have come between two steps of another node's rebuild: after the ledger ended the epoch, and before the gate was switched. Then
-// the gate is right by now.
+// needless checks the gate again, now that no other node can begin a rebuild, and reports whether it decides the campaign. The inspection
+// that found it lost may have come between two steps of another node's rebuild: after the ledger had ended the epoch, and before the gate's keys were
+// replaced. By now the gate may decide again.
 //
-// needless waits up to replaceTime for a frozen gate to be switched: the node that froze it may still be at work, and a second rebuild would only end
+// needless waits up to replaceTime for the keys of a frozen gate to be replaced: the node that froze it may still be at work, and a second rebuild would only end
 // one more epoch, in which no coupon was issued. If that node has abandoned its attempt, a rebuild is always needed:
 // the node may have died before it froze the gate.
 func (m *Machine) needless(ctx context.Context, attempt Rebuild, a gate.Revision, why error) bool {
