@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 )
 
@@ -76,6 +78,29 @@ func TestF76FollowLosesNoOutcomeWhereStreamsBreak(t *testing.T) {
 				t.Errorf("the outcome is %q behind %d streams", outcome, len(heard))
 			}
 		})
+	}
+}
+
+// TestAPlaceThatMovedHasTheETAOfTheGate compares a place that the client moves by the line with the place that the gate would answer.
+func TestAPlaceThatMovedHasTheETAOfTheGate(t *testing.T) {
+	perSecond := int64(3)
+	terms := firstcome.Terms{Quantity: firstcome.Unlimited, Pace: &firstcome.Pace{PerSecond: perSecond}}
+	for _, line := range []firstcome.Line{
+		{LastTicket: 9, Waiting: 9},
+		{LastTicket: 9, ServedThrough: 2, Waiting: 4},
+		{LastTicket: 90, ServedThrough: 5, Waiting: 61},
+		{LastTicket: 7, ServedThrough: 6, Waiting: 1},
+		{LastTicket: 7, ServedThrough: 5},
+	} {
+		for ticket := line.Serving(); ticket <= line.LastTicket; ticket++ {
+			want := firstcome.View{Campaign: firstcome.Campaign{Terms: terms}, Line: line, Now: time.Now()}.Place(ticket)
+			got := client.Place{Ticket: ticket}.Moved(client.Line{
+				Serving: line.Serving(), LastTicket: line.LastTicket, Waiting: line.Waiting, Pace: &client.Pace{PerSecond: &perSecond}, State: firstcome.StateOpen,
+			})
+			if got.Ahead != want.Ahead || float64(*got.ETASeconds) != math.Ceil(want.ETA.Seconds()) {
+				t.Errorf("%+v, ticket %d: %d ahead and %d s, want %d and %v", line, ticket, got.Ahead, *got.ETASeconds, want.Ahead, want.ETA)
+			}
+		}
 	}
 }
 

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/test/browser"
 )
 
@@ -111,25 +113,36 @@ func TestInTheBrowserWhoseCouponWasVoidedIsNotToldThatTheyLeft(t *testing.T) {
 	}
 }
 
-// TestInTheBrowserAPlaceByTheLineTellsWhatIsLikely: a raise at the next look, and those who left are not waited for.
+// etaOf returns the ETA in seconds that the Go client computes for the user's place from an answer about the line.
+func etaOf(t *testing.T, answer string) int64 {
+	t.Helper()
+	var line client.Line
+	_, body, _ := strings.Cut(answer, " ")
+	if err := json.Unmarshal([]byte(body), &line); err != nil {
+		t.Fatal(err)
+	}
+	return *client.Place{Generation: 1, Ticket: 3}.Moved(line).ETASeconds
+}
+
+// TestInTheBrowserAPlaceByTheLineTellsWhatIsLikely: a raise at the next look, and those who left are not waited for. The page's ETA is the client's.
 func TestInTheBrowserAPlaceByTheLineTellsWhatIsLikely(t *testing.T) {
 	t.Parallel()
 	server, guests, shop := scripts(t)
+	before, after := fmt.Sprintf(lineAt, 1, 9, 9, 2), fmt.Sprintf(lineAt, 1, 9, 5, 3)
 	server.says(map[string]string{
-		"GET ": state("open", 9, 8, ""), "POST /claims": fmt.Sprintf(inLine, false), "GET /claims/u/events": "404 {}",
-		"GET /line": fmt.Sprintf(lineAt, 1, 3, 3, 2),
+		"GET ": state("open", 9, 8, ""), "POST /claims": fmt.Sprintf(inLine, false), "GET /claims/u/events": "404 {}", "GET /line": before,
 	})
 	for _, g := range guests {
 		g.Go(shop)
 		g.sees("지금 받을 수 있어요", "Ready when you are")
 		g.Press("#act")
 		g.sees("지금대로라면 받지 못할 수 있어요.", "As it stands, you may not get one.")
-		g.sees("약 2초", "about 2 s")
+		g.sees(fmt.Sprintf("약 %d초", etaOf(t, before)), fmt.Sprintf("about %d s", etaOf(t, before)))
 	}
-	server.says(map[string]string{"GET /line": fmt.Sprintf(lineAt, 1, 3, 2, 3)})
+	server.says(map[string]string{"GET /line": after})
 	for _, g := range guests {
 		g.sees("화면을 닫아도 순번이 유지돼요.", "Your place is kept, even if you close this page.")
-		g.sees("약 1초", "about 1 s")
+		g.sees(fmt.Sprintf("약 %d초", etaOf(t, after)), fmt.Sprintf("about %d s", etaOf(t, after)))
 	}
 }
 
