@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/firstcome/firstcome"
@@ -15,8 +14,6 @@ import (
 )
 
 const (
-	// maxExisting limits how many existing campaigns a node caches. They take about 15 MB.
-	maxExisting = 100_000
 	// mostUnknown is how many unknown ids are looked up at once. They use a quarter of the connections that also read
 	// claims and keys.
 	mostUnknown = 2
@@ -29,28 +26,19 @@ const (
 	unclosedEvery = time.Second
 )
 
-// existing caches which campaigns exist, because strangers may ask for made-up ids without limit. Missing campaigns are
-// not cached, so a campaign that another node creates is found at once.
+// existing checks that a campaign exists before the node does anything for a caller without an API key, because strangers may ask for made-up
+// ids without limit.
 type existing struct {
 	ledger Ledger
-	met    *lru.Cache[firstcome.CampaignID, struct{}]
 	reads  singleflight.Group        // by id; the empty key reads the unclosed campaigns
 	room   chan struct{}             // one element per id being looked up
 	read   atomic.Pointer[time.Time] // when the unclosed campaigns were last read, or nil if never
 }
 
-func newExisting(l Ledger) existing {
-	met, err := lru.New[firstcome.CampaignID, struct{}](maxExisting)
-	if err != nil {
-		panic(err) // only for a size below 1
-	}
-	return existing{ledger: l, met: met, room: make(chan struct{}, mostUnknown)}
-}
-
 // errManyUnmet means that too many unknown ids are being looked up. Nothing was decided.
 var errManyUnmet = fmt.Errorf("%w: too many campaign ids that this node does not know are being looked up", firstcome.ErrBusy)
 
-// meetUnclosed reads the unclosed campaigns into the cache, at most once per unclosedEvery. All callers with an unknown id
+// meetUnclosed reads the unclosed campaigns, so that the ledger knows that they exist, at most once per unclosedEvery. All callers with an unknown id
 // share one read. So callers of an unclosed campaign do not queue with a flood of made-up ids.
 func (e *existing) meetUnclosed(ctx context.Context) {
 	if last := e.read.Load(); last != nil && time.Since(*last) < unclosedEvery {
@@ -59,10 +47,7 @@ func (e *existing) meetUnclosed(ctx context.Context) {
 	done := e.reads.DoChan("", func() (any, error) {
 		ctx, over := context.WithTimeout(context.WithoutCancel(ctx), readWait)
 		defer over()
-		all, _, err := e.ledger.Unclosed(ctx, mostUnclosed)
-		for _, c := range all {
-			e.met.Add(c.ID, struct{}{})
-		}
+		_, _, err := e.ledger.Unclosed(ctx, mostUnclosed)
 		now := time.Now()
 		e.read.Store(&now)
 		return nil, err
@@ -77,10 +62,10 @@ func (e *existing) meetUnclosed(ctx context.Context) {
 // meet returns firstcome.ErrNoCampaign if a campaign does not exist, and errManyUnmet if the node cannot find out now. For a
 // caller with an API key it returns nil without a lookup.
 func (e *existing) meet(ctx context.Context, c auth.Caller, id firstcome.CampaignID) error {
-	if c.Role != "" || e.met.Contains(id) {
+	if c.Role != "" || e.ledger.Knows(id) {
 		return nil
 	}
-	if e.meetUnclosed(ctx); e.met.Contains(id) {
+	if e.meetUnclosed(ctx); e.ledger.Knows(id) {
 		return nil
 	}
 	done := e.reads.DoChan(string(id), func() (any, error) {
@@ -92,11 +77,7 @@ func (e *existing) meet(ctx context.Context, c auth.Caller, id firstcome.Campaig
 		}
 		ctx, over := context.WithTimeout(context.WithoutCancel(ctx), readWait)
 		defer over()
-		_, err := e.ledger.Campaign(ctx, id)
-		switch {
-		case err == nil:
-			e.met.Add(id, struct{}{})
-		case errors.Is(err, firstcome.ErrNoCampaign):
+		if err := e.ledger.Exists(ctx, id); errors.Is(err, firstcome.ErrNoCampaign) {
 			return nil, err
 		}
 		return nil, nil // after another error, the operation itself finds out

@@ -44,6 +44,11 @@ func (l *slowLedger) Campaign(ctx context.Context, id firstcome.CampaignID) (led
 	return l.Reads.Campaign(ctx, id)
 }
 
+func (l *slowLedger) Exists(ctx context.Context, id firstcome.CampaignID) error {
+	l.read(id)
+	return l.Reads.Exists(ctx, id)
+}
+
 func (l *slowLedger) LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineState, error) {
 	l.read(id)
 	return l.Gate.LineOf(ctx, id)

@@ -115,7 +115,7 @@ func New(c Options) *Server {
 	shared := &core{
 		Options:  c,
 		buffers:  sync.Pool{New: func() any { return &buffer{} }},
-		existing: newExisting(c.Ledger),
+		existing: existing{ledger: c.Ledger, room: make(chan struct{}, mostUnknown)},
 		draining: make(chan struct{}),
 	}
 	s := &Server{
@@ -153,37 +153,22 @@ func (s *Server) Drain() {
 
 // A Ledger has the ledger's reads that the API needs. ledger.Reads implements it. Options.Operator changes campaigns.
 type Ledger interface {
-	Campaigns
-	Coupons
-	Facts
-	Records
-}
-
-// Campaigns reads a ledger's campaigns.
-type Campaigns interface {
 	Decides(c *ledger.Status) error
 	Campaign(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error)
 	Campaigns(ctx context.Context, after firstcome.CampaignID, limit int) ([]ledger.Status, error)
 	Unclosed(ctx context.Context, limit int) (all []ledger.Shown, more int64, err error)
+	Knows(id firstcome.CampaignID) bool
+	Exists(ctx context.Context, id firstcome.CampaignID) error
 	Lost(ctx context.Context, id firstcome.CampaignID) ([]firstcome.Range, error)
-}
 
-// Coupons reads a ledger's coupons.
-type Coupons interface {
 	Coupons(ctx context.Context, id firstcome.CampaignID, p ledger.Page, each func(firstcome.Coupon) error) error
 	Export(ctx context.Context, id firstcome.CampaignID, p ledger.Page, each func(c firstcome.Coupon, reason string) error) error
 	Find(ctx context.Context, id firstcome.CampaignID, c ledger.Choice) (found []firstcome.Coupon, next int64, err error)
 	Wallet(ctx context.Context, user firstcome.UserID, after firstcome.CampaignID, limit int) ([]firstcome.Coupon, error)
-}
 
-// Facts reads a ledger's facts.
-type Facts interface {
 	Facts(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error
 	NewFacts(id firstcome.CampaignID) (news <-chan struct{}, forget func())
-}
 
-// Records reads the audit log and the dead letters.
-type Records interface {
 	Changes(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(c firstcome.Change, refused bool) error) error
 	DeadLetters(ctx context.Context, p ledger.Letters) ([]ledger.DeadLetter, error)
 	LetterCauses(ctx context.Context, id firstcome.CampaignID) ([]ledger.LetterCause, error)

@@ -204,6 +204,8 @@ func (anyCampaign) Campaign(context.Context, firstcome.CampaignID) (ledger.Statu
 	return ledger.Status{}, nil
 }
 
+func (anyCampaign) Knows(firstcome.CampaignID) bool { return true }
+
 func (anyCampaign) Unclosed(context.Context, int) ([]ledger.Shown, int64, error) { return nil, 0, nil }
 
 // runStreams runs a server of a line in a synctest bubble. The server reads the line at intervals of every, or by default if that is zero.

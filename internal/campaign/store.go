@@ -29,10 +29,11 @@ type Store struct {
 	Secret  firstcome.Secret // makes the codes
 	// Fingerprint identifies the secret. It is empty if this process decides nothing.
 	Fingerprint string
-	Gate        string // the name of this node's gate: OwnGate, or the name of a remote gate
-	backlog     int64  // see Grant
-	Journal     string // the topic through which the gate's coupons pass. Empty if there is none
-	abandons    bool   // see ledger.RemoteGate.Abandons
+	Gate        string    // the name of this node's gate: OwnGate, or the name of a remote gate
+	backlog     int64     // see Grant
+	Journal     string    // the topic through which the gate's coupons pass. Empty if there is none
+	abandons    bool      // see ledger.RemoteGate.Abandons
+	Existing    *Existing // campaigns that this node knows to exist
 }
 
 // The Options are what rows need to know of a node.
@@ -47,7 +48,7 @@ type Options struct {
 // before the first transaction.
 func New(d *sqldb.DB, o Options) (*Store, *News) {
 	n := &News{read: d.Read, waiters: map[firstcome.CampaignID]map[chan struct{}]bool{}}
-	r := &Store{DB: d, queries: byDialect[d.Dialect], Secret: o.Secret, Fingerprint: o.Fingerprint, Gate: cmp.Or(o.Gate, OwnGate), backlog: backlogOf(o.Backlog)}
+	r := &Store{DB: d, queries: byDialect[d.Dialect], Secret: o.Secret, Fingerprint: o.Fingerprint, Gate: cmp.Or(o.Gate, OwnGate), backlog: backlogOf(o.Backlog), Existing: newExisting(d)}
 	d.Local, d.Watch = func() sqldb.Local { return newRowCache(r.queries, n) }, n.watch
 	return r, n
 }

@@ -23,14 +23,16 @@ type Shown struct {
 
 // Unclosed returns at most limit of the campaigns that are not closed, and how many more there are. Campaigns
 // that are open and have stock come first, then those that opened lately or will open soon. So the campaigns
-// that issue coupons now are among them, however many campaigns there ever were.
+// that issue coupons now are among them, however many campaigns there ever were. This node then knows that they exist: see Knows.
 func (rd *Reads) Unclosed(ctx context.Context, limit int) (all []Shown, more int64, err error) {
 	now := rd.db.Wall().UnixMicro()
 	rows, err := rd.db.Read.QueryContext(ctx, `SELECT c.id, c.quantity, c.in_force, c.issued, c.epoch FROM campaigns c WHERE `+unclosed+`
 		ORDER BY CASE WHEN (c.opens_at IS NULL OR c.opens_at <= ?) AND (c.quantity IS NULL OR c.in_force < c.quantity) THEN 0 ELSE 1 END,
 			ABS(COALESCE(c.opens_at, c.created_at) - ?), c.id LIMIT ?`, now, now, now, limit)
 	all, err = sqldb.AllRows(rows, err, func(take sqldb.Scan) (s Shown, err error) {
-		err = take(&s.ID, campaign.Quantity(&s.Quantity), &s.InForce, &s.Issued, &s.Epoch)
+		if err = take(&s.ID, campaign.Quantity(&s.Quantity), &s.InForce, &s.Issued, &s.Epoch); err == nil {
+			rd.store.Existing.Add(s.ID)
+		}
 		return s, err
 	})
 	if err == nil && len(all) == limit { // there may be more
@@ -38,6 +40,14 @@ func (rd *Reads) Unclosed(ctx context.Context, limit int) (all []Shown, more int
 		more = max(0, more-int64(limit))
 	}
 	return all, more, sqldb.Wrap(err, "read the campaigns that are not closed")
+}
+
+// Knows reports whether this node knows that a campaign exists. It reads nothing.
+func (rd *Reads) Knows(id firstcome.CampaignID) bool { return rd.store.Existing.Has(id) }
+
+// Exists returns nil if a campaign exists, and firstcome.ErrNoCampaign if it does not. Unless this node knows it, Exists reads the ledger.
+func (rd *Reads) Exists(ctx context.Context, id firstcome.CampaignID) error {
+	return rd.store.Existing.Check(ctx, id)
 }
 
 // LastDecision returns the time of the latest decision of any campaign in the ledger. It is zero if there is no

@@ -118,6 +118,7 @@ var concludes = map[string][]any{
 	"OtherGates":       {},
 	"Pending":          {"c"},
 	"OldTransaction":   {time.Minute},
+	"Exists":           {"unknown"}, // a known one is not read
 	"Ping":             {},
 	"Place":            {"c", "b"},
 	"Stays":            {"c", "b"},

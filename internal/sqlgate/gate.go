@@ -13,8 +13,6 @@ import (
 	"sync"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
-
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/campaign"
 	"github.com/firstcome/firstcome/internal/gate"
@@ -28,12 +26,11 @@ const ownLease = 24 * time.Hour
 // A Gate decides claims in the ledger and serves the lines, for the campaigns whose gate is the ledger. It also answers for retired
 // campaigns, whichever gate decided them.
 type Gate struct {
-	db       *sqldb.DB
-	store    *campaign.Store
-	queries  *queries
-	spare    sync.Pool                                  // writes that no transaction uses
-	maxLine  int64                                      // maximum number of users in a campaign's line
-	existing *lru.Cache[firstcome.CampaignID, struct{}] // campaigns that this node knows to exist
+	db      *sqldb.DB
+	store   *campaign.Store
+	queries *queries
+	spare   sync.Pool // writes that no transaction uses
+	maxLine int64     // maximum number of users in a campaign's line
 }
 
 // phase returns the outcome of a claim at a time by the campaign's window alone.
@@ -52,11 +49,7 @@ func (g *Gate) CouponOf(ctx context.Context, id firstcome.CampaignID, user first
 // New returns the gate of a database, which decides the claims that share a transaction from now on. maxLine is the most users in
 // a campaign's line; 0 means DefaultMaxLine.
 func New(r *campaign.Store, maxLine int64) *Gate {
-	existing, err := lru.New[firstcome.CampaignID, struct{}](maxExisting)
-	if err != nil {
-		panic(err) // only a size below 1 is an error
-	}
-	g := &Gate{db: r.DB, store: r, queries: queriesOf[r.DB.Dialect], maxLine: cmp.Or(maxLine, DefaultMaxLine), existing: existing}
+	g := &Gate{db: r.DB, store: r, queries: queriesOf[r.DB.Dialect], maxLine: cmp.Or(maxLine, DefaultMaxLine)}
 	r.DB.Together = g.decideTogether
 	return g
 }
@@ -74,11 +67,17 @@ func (g *Gate) Claim(ctx context.Context, id firstcome.CampaignID, users []first
 	return g.decisions(ctx, &claims{Claimants: campaign.Claimants{Campaign: id, Users: users}})
 }
 
+// isMadeUp reports whether a campaign certainly does not exist. Any user can claim with a made-up id. On a server a claim takes a
+// connection from other decisions, so there the id is checked first. If the check fails, the transaction that follows checks the id.
+func (g *Gate) isMadeUp(ctx context.Context, id firstcome.CampaignID) bool {
+	return g.db.Dialect.Shared && errors.Is(g.store.Existing.Check(ctx, id), firstcome.ErrNoCampaign)
+}
+
 // decisions decides the claims of a call and returns the decisions.
 func (g *Gate) decisions(ctx context.Context, c *claims) ([]firstcome.Decision, error) {
 	err := g.claim(ctx, c)
 	if errors.Is(err, firstcome.ErrNoCampaign) {
-		g.existing.Remove(c.Campaign) // the campaign was deleted
+		g.store.Existing.Remove(c.Campaign) // the campaign was deleted
 	}
 	if err != nil { // the writer may still be writing c
 		return nil, sqldb.Wrap(err, "decide %d claims of %s", len(c.Users), c.Campaign)
