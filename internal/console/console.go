@@ -69,43 +69,22 @@ type Options struct {
 
 // A Ledger has the reads that the pages need: see ledger.Reads. Changes go through Options.Operator.
 type Ledger interface {
-	Campaigns
-	Coupons
-	Steps
-	Records
-	LostNumbers
-}
-
-// Campaigns reads campaigns, and the terms that coupons keep.
-type Campaigns interface {
 	Terms(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error)
 	Campaign(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error)
 	List(ctx context.Context, f ledger.Listing) ([]ledger.Status, error)
 	Campaigns(ctx context.Context, after firstcome.CampaignID, limit int) ([]ledger.Status, error)
-}
 
-// Coupons reads coupons.
-type Coupons interface {
 	Coupons(ctx context.Context, id firstcome.CampaignID, p ledger.Page, each func(firstcome.Coupon) error) error
 	Find(ctx context.Context, id firstcome.CampaignID, c ledger.Choice) (found []firstcome.Coupon, next int64, err error)
 	Wallet(ctx context.Context, user firstcome.UserID, after firstcome.CampaignID, limit int) ([]firstcome.Coupon, error)
-}
 
-// Steps reads when coupons were issued, recorded and voided.
-type Steps interface {
 	StepsAt(ctx context.Context, id firstcome.CampaignID, numbers []int64) ([]ledger.Step, error)
 	Course(ctx context.Context, id firstcome.CampaignID, last int64, most int) ([]ledger.Step, error)
 	Voids(ctx context.Context, id firstcome.CampaignID, most int) ([]ledger.VoidStep, error)
-}
 
-// Records reads the operators' actions.
-type Records interface {
 	Changes(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(c firstcome.Change, refused bool) error) error
 	AuditLog(ctx context.Context, f ledger.LogFilter) ([]ledger.LogEntry, error)
-}
 
-// LostNumbers reads numbers that did not become coupons.
-type LostNumbers interface {
 	DeadLetters(ctx context.Context, p ledger.Letters) ([]ledger.DeadLetter, error)
 	LettersToResolve(ctx context.Context, of ledger.Letters) (some []ledger.DeadLetter, all int64, err error)
 	LetterCauses(ctx context.Context, id firstcome.CampaignID) ([]ledger.LetterCause, error)
@@ -114,20 +93,11 @@ type LostNumbers interface {
 
 // A Deployment stores API keys and proofs: see ledger.Deployment.
 type Deployment interface {
-	Keys
-	Proofs
-}
-
-// Keys stores the API keys, with which people log in.
-type Keys interface {
 	Keys(ctx context.Context) ([]firstcome.Key, error)
 	AddKey(ctx context.Context, actor string, k firstcome.Key) error
 	RevokeKey(ctx context.Context, actor, id string) error
 	EndSessions(ctx context.Context, id string, until time.Time) error
-}
 
-// Proofs stores the last proof of each campaign.
-type Proofs interface {
 	KeepProof(ctx context.Context, p ledger.Proof) error
 	Proofs(ctx context.Context, ids []firstcome.CampaignID) ([]ledger.Proof, error)
 }

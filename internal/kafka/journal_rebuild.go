@@ -19,7 +19,7 @@ type Relayed struct {
 	Journal *Journal
 }
 
-// Empty passes all coupons of a frozen campaign's journal to a sink, and then all of its coupons in the topic: see recovery.Steps. It reads the
+// Empty passes all coupons of a frozen campaign's journal to a sink, and then all of its coupons in the topic: see recovery.Gate. It reads the
 // topic's end after the freeze. Entries that a relay removed from the gate's journal before are below that end. Entries that a relay appends later
 // were still in the gate's journal, so the sink already has them.
 func (g Relayed) Empty(ctx context.Context, r recovery.Rebuild, to record.Sink) error {
@@ -33,7 +33,7 @@ func (g Relayed) Empty(ctx context.Context, r recovery.Rebuild, to record.Sink) 
 	})
 }
 
-// Unrecorded calls each with every coupon of a campaign that is in the gate's journal or in the topic: see recovery.Looks. Entries move from the
+// Unrecorded calls each with every coupon of a campaign that is in the gate's journal or in the topic: see recovery.Gate. Entries move from the
 // journal to the topic, so it reads the journal first.
 func (g Relayed) Unrecorded(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
 	if err := g.Gate.Unrecorded(ctx, id, each); err != nil {

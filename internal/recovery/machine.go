@@ -25,20 +25,9 @@ type Records interface {
 // A Ledger keeps the epochs of gates. epoch.Epochs implements it.
 type Ledger interface {
 	Runs
-	Attempts
-	Contents
-}
 
-// Runs keeps the runs of the gate's servers that nodes have seen.
-type Runs interface {
-	SeeRun(ctx context.Context, run Run) error
-	DurableRun(ctx context.Context, run string) (durable, seen bool, err error)
-	// RecentRuns returns the runs that any node has reported within a duration before now, by the ledger's clock.
-	RecentRuns(ctx context.Context, within time.Duration) ([]string, error)
-}
+	// The attempts at a rebuild.
 
-// Attempts keeps the attempts at a rebuild in the ledger.
-type Attempts interface {
 	BeginRebuild(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64) (Rebuild, error)
 	// BeginReconcile works like BeginRebuild, but its attempt is higher than last, the gate's last attempt.
 	BeginReconcile(ctx context.Context, actor string, id firstcome.CampaignID, last int64) (Rebuild, error)
@@ -48,10 +37,9 @@ type Attempts interface {
 	FinishRebuild(ctx context.Context, r Rebuild, loaded Loaded, frozen Frozen) (Refill, error)
 	// LastRebuild returns the result of the last rebuild, without Took and Why.
 	LastRebuild(ctx context.Context, id firstcome.CampaignID) (Rebuilt, error)
-}
 
-// Contents are the ledger's data about campaigns.
-type Contents interface {
+	// The ledger's data about a campaign.
+
 	LedgerState(ctx context.Context, id firstcome.CampaignID, version int64) (LedgerState, error)
 	Numbered(ctx context.Context, campaign string, above int64, each func(number int64)) error
 	Refills(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) (Mark, error)
@@ -59,6 +47,14 @@ type Contents interface {
 	Adopt(ctx context.Context, r Rebuild, gate GateState, absent []firstcome.Coupon, complete bool) (Adopted, error)
 	// LineHistory returns where the log of a campaign's line is, and where its epochs begin there.
 	LineHistory(ctx context.Context, id firstcome.CampaignID) (LineHistory, error)
+}
+
+// Runs keeps the runs of the gate's servers that nodes have seen.
+type Runs interface {
+	SeeRun(ctx context.Context, run Run) error
+	DurableRun(ctx context.Context, run string) (durable, seen bool, err error)
+	// RecentRuns returns the runs that any node has reported within a duration before now, by the ledger's clock.
+	RecentRuns(ctx context.Context, within time.Duration) ([]string, error)
 }
 
 // LineLogs reads and writes the logs of lines.
@@ -75,15 +71,8 @@ type LineLogs interface {
 
 // A Gate is the part of a remote gate that a Machine needs. redis.Recovery implements it.
 type Gate interface {
-	Servers
-	Looks
-	Holders
-	Steps
-	Seats
-}
+	// The gate's servers and their name.
 
-// Servers describes and names the servers of a gate.
-type Servers interface {
 	// Runs returns the runs of the gate's servers that decide claims, in the order of the servers' names.
 	Runs(ctx context.Context) ([]Run, error)
 	// Named reports whether the gate's server still has the gate's name. Rename gives a server without a name the gate's name again.
@@ -91,10 +80,9 @@ type Servers interface {
 	Rename(ctx context.Context) error
 	// Created reports whether the gate's ledger ever created a campaign with this id at the gate.
 	Created(ctx context.Context, id firstcome.CampaignID) (bool, error)
-}
 
-// Looks checks whether a gate has lost data.
-type Looks interface {
+	// Whether the gate has lost data, and who holds coupons in force.
+
 	// Inspect returns nil if the gate decides claims of a campaign. ErrUnverified and ErrGone mean that the campaign must be verified or rebuilt.
 	// ErrAhead means that the gate's epoch, version or drained number is above the revision's. A StaleEpochError means that the gate is not frozen
 	// and its epoch is below the revision's.
@@ -102,18 +90,13 @@ type Looks interface {
 	GateState(ctx context.Context, r gate.Revision) (GateState, error)
 	Unrecorded(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error
 	Verified(ctx context.Context, r gate.Revision, s GateState) error
-}
-
-// Holders are the users who hold a coupon in force at a gate.
-type Holders interface {
 	// Held calls each with every coupon in force. The order is undefined, and a coupon may come twice.
 	Held(ctx context.Context, r Rebuild, each func(firstcome.Coupon) error) error
 	// HoldsEach reports for each coupon whether its user holds this coupon.
 	HoldsEach(ctx context.Context, r gate.Revision, coupons []firstcome.Coupon) ([]bool, error)
-}
 
-// Steps are the steps of a rebuild at a gate, in their order.
-type Steps interface {
+	// The steps of a rebuild, in their order. Carry, Carried and Seat fill the line of the new keys.
+
 	// Room returns an error if the gate has no memory for a second copy of the campaign's keys.
 	Room(ctx context.Context, r Rebuild) error
 	// Freeze stops the gate deciding about the campaign, and returns the state in which it stopped.
@@ -127,10 +110,7 @@ type Steps interface {
 	// Replace replaces the campaign's keys by the new keys, in one step, and the gate decides again. It does nothing and returns an error if another
 	// attempt owns the campaign, or if the new keys lack holders.
 	Replace(ctx context.Context, r Rebuild, f Frozen, loaded Loaded, fill Refill) error
-}
 
-// Seats fills the line of the new keys.
-type Seats interface {
 	// Carry copies the users who are still in the frozen line into the line of the new keys, in a generation that has issued no tickets. Carried
 	// calls each with those users.
 	Carry(ctx context.Context, r Rebuild, generation int64) (Carried, error)

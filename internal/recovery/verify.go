@@ -119,7 +119,7 @@ func (s *GateState) lined(want firstcome.Terms) bool {
 }
 
 // hasJournal checks that every number that the gate has issued is in the ledger or in the journal.
-func hasJournal(ctx context.Context, book Contents, gate Looks, r gate.Revision, s GateState) error {
+func hasJournal(ctx context.Context, book Ledger, gate Gate, r gate.Revision, s GateState) error {
 	missing := map[int64]bool{}
 	for n := s.DrainedThrough + 1; n <= s.LastNumber; n++ {
 		missing[n] = true
@@ -142,7 +142,7 @@ func hasJournal(ctx context.Context, book Contents, gate Looks, r gate.Revision,
 }
 
 // hasHolders checks that every user with a coupon in force in the ledger, or with an open dead letter, is a holder at the gate.
-func hasHolders(ctx context.Context, book Contents, gate Holders, r gate.Revision) error {
+func hasHolders(ctx context.Context, book Ledger, gate Gate, r gate.Revision) error {
 	letters := map[firstcome.UserID]firstcome.Coupon{} // whose users have no later coupon in force
 	var some []firstcome.Coupon
 	absent := 0

@@ -154,9 +154,7 @@ func spellDecision(d firstcome.Decision) string {
 // rebuilds is a ledger as a Machine needs it, but for what its recorder asks.
 type rebuilds interface {
 	Active(ctx context.Context) ([]gate.Revision, error)
-	recovery.Runs
-	recovery.Attempts
-	recovery.Contents
+	recovery.Ledger
 }
 
 // gated is what nodes ask of a gate.
