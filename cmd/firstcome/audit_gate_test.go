@@ -23,7 +23,8 @@ import (
 // A counter is the campaign drop with a waiting line, at a gate on Redis, and its ledger.
 type counter struct {
 	*scene
-	gate *redis.Redis
+	gate      *redis.Redis
+	inspected inspectedRedis
 }
 
 func newCounter(t *testing.T) *counter {
@@ -33,8 +34,10 @@ func newCounter(t *testing.T) *counter {
 		campaign, err := c.Ledger.Reads.Campaign(ctx, id)
 		return campaign.CampaignUID, err
 	}
-	gate, err := redis.Open(t.Context(), redis.Options{URL: services.Redis.Database(t), Secret: plantSecret, CampaignUID: uid})
+	options := redis.Options{URL: services.Redis.Database(t), Secret: plantSecret, CampaignUID: uid}
+	gate, err := redis.Open(t.Context(), options)
 	stage.Must(t, err)
+	c.inspected = inspected(t, options)
 	t.Cleanup(gate.Close)
 	l, err := ledger.Open(t.Context(), name, ledger.Options{Secret: plantSecret, Gate: gate.Name()})
 	stage.Must(t, err)
@@ -43,6 +46,15 @@ func newCounter(t *testing.T) *counter {
 	c.create("drop", firstcome.Terms{Quantity: 200, Pace: &firstcome.Pace{}})
 	c.bring()
 	return c
+}
+
+// inspected returns a gate on Redis that is only read.
+func inspected(t *testing.T, options redis.Options) inspectedRedis {
+	t.Helper()
+	i, err := redis.Inspect(t.Context(), options)
+	stage.Must(t, err)
+	t.Cleanup(i.Close)
+	return inspectedRedis{i}
 }
 
 // bring applies the changes that the gate lacks.
@@ -60,7 +72,7 @@ func (c *counter) bring() {
 func (c *counter) compared() (lines []string) {
 	campaign, err := c.Reads.Campaign(c.t.Context(), "drop")
 	stage.Must(c.t, err)
-	report, err := compareWithGate(c.t.Context(), c.Tables().Source(), inspectedRedis{c.gate.Inspector}, nil, &campaign, &plantSecret)
+	report, err := compareWithGate(c.t.Context(), c.Tables().Source(), c.inspected, nil, &campaign, &plantSecret)
 	stage.Must(c.t, err)
 	for _, b := range report.Breaches.Shown {
 		lines = append(lines, b.Promise+": "+b.Text)
@@ -151,7 +163,7 @@ func TestP9TheAuditFindsNoBreachAtAGateWhoseLineIsInUse(t *testing.T) {
 
 // ended returns how many generations of the line have ended.
 func (c *counter) ended() int64 {
-	line, _, err := c.gate.Inspector.WrittenLine(c.t.Context(), "drop")
+	line, _, err := c.inspected.WrittenLine(c.t.Context(), "drop")
 	stage.Must(c.t, err)
 	return line.Generation - 1
 }

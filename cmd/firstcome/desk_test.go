@@ -60,12 +60,17 @@ func (d *desk) open(campaigns ...firstcome.CampaignID) *desk {
 // opened returns a gate of the desk's ledger at a Redis.
 func (d *desk) opened(url string) *redis.Redis {
 	d.t.Helper()
-	gate, err := redis.Open(d.t.Context(), redis.Options{
-		URL: url, Secret: stage.Secret(), Clock: d.clock, Backlog: d.limit, Ledger: d.ledger.Identity, CampaignUID: d.campaignUID, OnUnknown: d.missing,
-	})
+	gate, err := redis.Open(d.t.Context(), d.options(url))
 	stage.Must(d.t, err)
 	d.t.Cleanup(gate.Close)
 	return gate
+}
+
+// options are those of a gate of the desk's ledger.
+func (d *desk) options(url string) redis.Options {
+	return redis.Options{
+		URL: url, Secret: stage.Secret(), Clock: d.clock, Backlog: d.limit, Ledger: d.ledger.Identity, CampaignUID: d.campaignUID, OnUnknown: d.missing,
+	}
 }
 
 // reaches applies an operator's changes in the ledger to the gate.

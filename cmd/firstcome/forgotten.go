@@ -50,7 +50,7 @@ func someOf(ids []string) string { return strings.Join(ids[:min(len(ids), namedC
 
 // logForgotten logs which campaigns the ledger has forgotten. The node starts anyway.
 func (r *remoteGate) logForgotten(ctx context.Context) {
-	switch ids, err := forgotten(ctx, r.ledger, r.gate.created); {
+	switch ids, err := forgotten(ctx, r.ledger, r.gate); {
 	case err != nil:
 		r.log.Warn("it is not known which campaigns the ledger has forgotten", "err", err)
 	case len(ids) > 0:

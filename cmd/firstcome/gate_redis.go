@@ -34,7 +34,7 @@ func (redisKind) open(ctx context.Context, r *remoteGate, named []ledger.OtherGa
 // servingRedis returns a gate on Redis as the gate of a node.
 func servingRedis(r *redis.Redis) servingGate {
 	return servingGate{
-		Gate: r.AsGate(), gateConn: r, recovery: r.Recovery, journal: r.Journal, created: r.Inspector,
+		Gate: r.AsGate(), gateConn: r, recovery: r.Recovery, journal: r.Journal,
 		retires: struct {
 			*redis.Gate
 			*redis.Recovery

@@ -62,13 +62,12 @@ type servingGate struct {
 	recovery recovery.Gate
 	retires  recovery.Forgetter
 	journal  gateJournal
-	created  creatingGate
 	source   func(*remoteGate) record.Source // returns a new consumer of the gate's journal
 }
 
 // A gateConn is the connection to a gate.
 type gateConn interface {
-	Name() string // the gate's name in the ledger's campaigns
+	creatingGate
 	// Warnings returns warnings about the gate for operators.
 	Warnings() []string
 	// Ping returns nil if the gate answers.

@@ -32,7 +32,7 @@ func (modelKind) open(context.Context, *remoteGate, []ledger.OtherGate) (serving
 		default:
 		}
 	}
-	return servingGate{Gate: g, gateConn: g, recovery: g, retires: g, journal: g, created: g, source: func(*remoteGate) record.Source { return g }}, nil
+	return servingGate{Gate: g, gateConn: g, recovery: g, retires: g, journal: g, source: func(*remoteGate) record.Source { return g }}, nil
 }
 
 type (

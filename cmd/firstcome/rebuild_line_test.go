@@ -127,7 +127,7 @@ func (r *rewind) audited() {
 		r.t.Errorf("the audit of the ledger finds %+v", found.Breaches)
 	}
 	campaign := r.status()
-	compared, err := compareWithGate(r.t.Context(), r.ledger.Tables().Source(), inspectedRedis{r.far.Inspector}, nil, &campaign, nil)
+	compared, err := compareWithGate(r.t.Context(), r.ledger.Tables().Source(), inspected(r.t, r.options(r.url)), nil, &campaign, nil)
 	stage.Must(r.t, err)
 	if compared.Breaches.Total > 0 {
 		r.t.Errorf("the audit of the gate finds %+v", compared.Breaches)

@@ -96,7 +96,7 @@ func (d *desk) sound() {
 		d.t.Errorf("the audit finds %s: %s", b.Promise, b.Text)
 	}
 	campaign := d.status()
-	compared, err := compareWithGate(d.t.Context(), d.ledger.Tables().Source(), inspectedRedis{d.far.Inspector}, nil, &campaign, nil)
+	compared, err := compareWithGate(d.t.Context(), d.ledger.Tables().Source(), inspected(d.t, d.options(d.url)), nil, &campaign, nil)
 	stage.Must(d.t, err)
 	for _, b := range compared.Breaches.Shown {
 		d.t.Errorf("gate and ledger differ, %s: %s", b.Promise, b.Text)

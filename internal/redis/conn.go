@@ -19,12 +19,11 @@ import (
 // A Redis is an open gate: a type for each of its jobs, over one connection. Make one with Open. All methods may be called from many
 // goroutines. Their errors are Errors, and those of packages firstcome, gate and record.
 type Redis struct {
-	Gate      *Gate      // decides claims and applies changes
-	Line      *Line      // serves waiting lines
-	Journal   *Journal   // says how far campaigns are drained
-	Recovery  *Recovery  // verifies, rebuilds and retires campaigns
-	Inspector *Inspector // reads all that the gate has
-	conn      *conn
+	Gate     *Gate     // decides claims and applies changes
+	Line     *Line     // serves waiting lines
+	Journal  *Journal  // says how far campaigns are drained
+	Recovery *Recovery // verifies, rebuilds and retires campaigns
+	conn     *conn
 }
 
 // AsGate returns the gate as a gate.Router asks it.
@@ -57,6 +56,12 @@ func (r *Redis) Ping(ctx context.Context) error { return r.conn.Ping(ctx) }
 
 // Warnings returns what an operator should know of this Redis.
 func (r *Redis) Warnings() []string { return r.conn.warnings }
+
+// EachCreated calls each with the ids of all campaigns that this gate's ledger ever made here: see Inspector.EachCreated.
+func (r *Redis) EachCreated(ctx context.Context, each func(firstcome.CampaignID) error) error {
+	i := Inspector{r.conn}
+	return i.EachCreated(ctx, each)
+}
 
 // Close ends the connections. Calls under way fail.
 func (r *Redis) Close() { r.conn.client.Close() }

@@ -26,6 +26,9 @@ func (g *Gate) Unnoticing() {
 	g.claim = newScript("claim", blind+linePart+statePart+script+claimLua)
 }
 
+// InspectorOf returns an Inspector over a gate's connection.
+func InspectorOf(r *Redis) *Inspector { return &Inspector{r.conn} }
+
 // Trust makes the gate decide claims of a campaign again after its server has restarted, or the campaign has moved to another server. In the product
 // only a rebuild may do so. Tests without a ledger use it in the place of one.
 func (r *Redis) Trust(ctx context.Context, id firstcome.CampaignID) error {

@@ -25,10 +25,9 @@ const (
 
 // A Gate decides claims in Redis, and applies changes.
 type Gate struct {
-	conn      *conn
-	journal   *Journal
-	inspector *Inspector
-	claim     *script
+	conn    *conn
+	journal *Journal
+	claim   *script
 }
 
 var (
@@ -154,7 +153,7 @@ func (g *Gate) State(ctx context.Context, id firstcome.CampaignID) (gate.State, 
 }
 
 func (g *Gate) state(ctx context.Context, id firstcome.CampaignID) (gate.State, error) {
-	s, k, err := g.inspector.state(ctx, id)
+	s, k, err := g.conn.state(ctx, id)
 	if err != nil || s.Gone {
 		return s, err
 	}
@@ -167,4 +166,71 @@ func (g *Gate) state(ctx context.Context, id firstcome.CampaignID) (gate.State, 
 	}
 	g.conn.remembers.add(k, gate.Witness{Epoch: s.Epoch, Version: s.Version, Number: s.LastNumber})
 	return s, nil
+}
+
+// state returns the campaign's counters and its keys. It does not compare the server's run.
+func (c *conn) state(ctx context.Context, id firstcome.CampaignID) (s gate.State, k *keys, err error) {
+	k, err = c.keysOf(ctx, id)
+	if err != nil {
+		return s, nil, err
+	}
+	// First, so that an epoch that had ended before is not taken for one that the gate goes on in.
+	values, err := c.client.Do(ctx, c.client.B().Hmget().Key(k.campaign).Field("line", "frozen").Build()).AsStrSlice()
+	if err != nil {
+		return s, nil, classify(err)
+	}
+	var l line
+	if values[0] != "" {
+		if l, err = readLine(values[0]); err != nil {
+			return s, nil, err
+		}
+	}
+	n, err := c.fields(ctx, k, "version", "epoch", "in_force", "issued", "last_number", "drained_through", "decided_at", "opened_at", "sold_out_at", "closed_at")
+	if err != nil {
+		return s, nil, err
+	}
+	now, err := c.now(ctx)
+	if err != nil {
+		return s, nil, err
+	}
+	gone, err := parts{version: n[0], inForce: n[2], lastNumber: n[4], drained: n[5]}.gone(ctx, c, k)
+	if err != nil {
+		return s, nil, err
+	}
+	if decidedAt := time.UnixMicro(n[6]).UTC(); now.Before(decidedAt) {
+		now = decidedAt
+	}
+	return gate.State{
+		Version: n[0], Epoch: n[1], InForce: n[2], Issued: n[3], LastNumber: n[4], DrainedThrough: n[5], Now: now, Gone: gone, Frozen: values[1] != "", Waiting: l.Waiting,
+		Instants: firstcome.Instants{OpenedAt: instant(n[7]), SoldOutAt: instant(n[8]), ClosedAt: instant(n[9])},
+	}, k, nil
+}
+
+// parts are the fields of the campaign's hash with which the other keys must agree.
+type parts struct{ version, inForce, lastNumber, drained int64 }
+
+// gone reports whether a part of a campaign is gone, as part_gone in lua/line.lua does. It reads in several steps, so decisions in between could
+// make the parts disagree. But the scripts decide nothing while a part is gone. So a part is gone if the parts disagree and nothing was decided
+// since they were read.
+func (was parts) gone(ctx context.Context, c *conn, k *keys) (bool, error) {
+	if was.lastNumber < was.drained {
+		return true, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	holders, err := c.client.Do(ctx, c.client.B().Hlen().Key(k.holders).Build()).AsInt64()
+	if err = classify(err); Spoiled(err) {
+		return true, nil
+	}
+	if err != nil || holders == was.inForce {
+		return false, err
+	}
+	values, err := c.client.Do(ctx, c.client.B().Hmget().Key(k.campaign).Field("version", "last_number").Build()).ToArray()
+	if err != nil {
+		return false, classify(err)
+	}
+	version, err1 := parseInt(values[0])
+	last, err2 := parseInt(values[1])
+	still := err1 == nil && err2 == nil && version == was.version && last == was.lastNumber
+	return still, nil
 }

@@ -23,80 +23,8 @@ func (i *Inspector) Close() { i.conn.client.Close() }
 
 // State returns the campaign's counters. It does not compare the server's run: a user who may only read cannot run that script.
 func (i *Inspector) State(ctx context.Context, id firstcome.CampaignID) (gate.State, error) {
-	s, _, err := i.state(ctx, id)
+	s, _, err := i.conn.state(ctx, id)
 	return s, wrap(err, "read the state of %s", id)
-}
-
-func (i *Inspector) state(ctx context.Context, id firstcome.CampaignID) (s gate.State, k *keys, err error) {
-	k, err = i.conn.keysOf(ctx, id)
-	if err != nil {
-		return s, nil, err
-	}
-	waiting, frozen, err := i.waiting(ctx, k) // first: an epoch that had ended before is not taken for one that the gate goes on in
-	if err != nil {
-		return s, nil, err
-	}
-	n, err := i.conn.fields(ctx, k, "version", "epoch", "in_force", "issued", "last_number", "drained_through", "decided_at", "opened_at", "sold_out_at", "closed_at")
-	if err != nil {
-		return s, nil, err
-	}
-	now, err := i.conn.now(ctx)
-	if err != nil {
-		return s, nil, err
-	}
-	lost, err := i.partGone(ctx, k, parts{version: n[0], inForce: n[2], lastNumber: n[4], drained: n[5]})
-	if err != nil {
-		return s, nil, err
-	}
-	if decidedAt := time.UnixMicro(n[6]).UTC(); now.Before(decidedAt) {
-		now = decidedAt
-	}
-	return gate.State{
-		Version: n[0], Epoch: n[1], InForce: n[2], Issued: n[3], LastNumber: n[4], DrainedThrough: n[5], Now: now, Gone: lost, Frozen: frozen, Waiting: waiting,
-		Instants: firstcome.Instants{OpenedAt: instant(n[7]), SoldOutAt: instant(n[8]), ClosedAt: instant(n[9])},
-	}, k, nil
-}
-
-// waiting returns how many people are in line, and whether the campaign is frozen for a rebuild.
-func (i *Inspector) waiting(ctx context.Context, k *keys) (people int64, frozen bool, err error) {
-	values, err := i.conn.client.Do(ctx, i.conn.client.B().Hmget().Key(k.campaign).Field("line", "frozen").Build()).AsStrSlice()
-	if err != nil {
-		return 0, false, classify(err)
-	}
-	if frozen = values[1] != ""; values[0] == "" {
-		return 0, frozen, nil
-	}
-	l, err := readLine(values[0])
-	return l.Waiting, frozen, err
-}
-
-// parts are the fields of the campaign's hash with which the other keys must agree.
-type parts struct{ version, inForce, lastNumber, drained int64 }
-
-// partGone reports whether a part of a campaign is gone, as part_gone in lua/line.lua does. It reads in several steps, so decisions in between could
-// make the parts disagree. But the scripts decide nothing while a part is gone. So a part is gone if the parts disagree and nothing was decided
-// since they were read.
-func (i *Inspector) partGone(ctx context.Context, k *keys, was parts) (bool, error) {
-	if was.lastNumber < was.drained {
-		return true, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	holders, err := i.conn.client.Do(ctx, i.conn.client.B().Hlen().Key(k.holders).Build()).AsInt64()
-	if err = classify(err); Spoiled(err) {
-		return true, nil
-	}
-	if err != nil || holders == was.inForce {
-		return false, err
-	}
-	values, err := i.conn.client.Do(ctx, i.conn.client.B().Hmget().Key(k.campaign).Field("version", "last_number").Build()).ToArray()
-	if err != nil {
-		return false, classify(err)
-	}
-	version, err1 := parseInt(values[0])
-	last, err2 := parseInt(values[1])
-	still := err1 == nil && err2 == nil && version == was.version && last == was.lastNumber
-	return still, nil
 }
 
 // Coupons calls each with the coupon in force of every holder, in no order, until it

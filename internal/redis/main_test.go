@@ -32,7 +32,7 @@ type node struct {
 type inspector struct{ *redis.Inspector }
 
 func nodeOf(r *redis.Redis) *node {
-	return &node{r, r.Gate, r.Line, r.Journal, r.Recovery, inspector{r.Inspector}}
+	return &node{r, r.Gate, r.Line, r.Journal, r.Recovery, inspector{redis.InspectorOf(r)}}
 }
 
 // open opens a gate, and closes it at the end of the test.

@@ -97,10 +97,9 @@ func Open(ctx context.Context, options Options) (*Redis, error) {
 		client.Close()
 		return nil, fmt.Errorf("open the Redis gate: %w", err)
 	}
-	i := &Inspector{c}
 	j := &Journal{conn: c, lag: schedule{slow: defaultSlow}, behind: schedule{slow: defaultSlow}}
-	g := &Gate{conn: c, journal: j, inspector: i, claim: claimScript}
-	return &Redis{Gate: g, Line: &Line{c, j}, Journal: j, Recovery: &Recovery{c}, Inspector: i, conn: c}, nil
+	g := &Gate{conn: c, journal: j, claim: claimScript}
+	return &Redis{Gate: g, Line: &Line{c, j}, Journal: j, Recovery: &Recovery{c}, conn: c}, nil
 }
 
 func newConn(client rueidis.Client, options Options) *conn {
