@@ -17,6 +17,7 @@ import (
 	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/record"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -48,7 +49,7 @@ func (d *desk) open(campaigns ...firstcome.CampaignID) *desk {
 	d.ledger, err = ledger.Open(t.Context(), d.name, ledger.Options{Secret: stage.Secret(), Clock: d.clock, Backlog: d.limit})
 	stage.Must(t, err)
 	d.far = d.opened(url)
-	d.remote = &remoteGate{base: d.base, gate: servingRedis(d.far)}
+	d.remote = newRemoteGate(d.base, links{gate: servingRedis(d.far)}, recovery.NewWatch(nil))
 	stage.Must(t, d.ledger.UseGate(t.Context(), ledger.RemoteGate{Gate: d.far.Name()}))
 	stage.Serve(t, d.ledger)
 	for _, id := range campaigns {

@@ -8,8 +8,10 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/doctor"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/record"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/internal/redis"
 )
 
@@ -18,12 +20,12 @@ type redisKind struct{}
 
 func (redisKind) check(url string) error { return redis.CheckURL(url) }
 
-func (redisKind) open(ctx context.Context, r *remoteGate, named []ledger.OtherGate) (servingGate, error) {
-	s := r.flags
+func (redisKind) open(ctx context.Context, b *base, watch *recovery.Watch, named []ledger.OtherGate) (servingGate, error) {
+	s := b.flags
 	g, err := redis.Open(ctx, redis.Options{
-		URL: s.Gate.url(), Secret: r.secret, KeepUnnamed: len(named) > 0 && !s.NewGate && s.knownAs(named) == "", KnownAs: s.knownAs(named), AnyEviction: s.AnyEviction, Backlog: int64(s.Backlog),
-		MaxLine: int64(s.MaxLine), Lined: r.ledger.Recorder.Lined,
-		Ledger: r.ledger.Identity, CampaignUID: r.campaignUID, OnUnknown: r.missing, Noted: r.noted,
+		URL: s.Gate.url(), Secret: b.secret, KeepUnnamed: len(named) > 0 && !s.NewGate && s.knownAs(named) == "", KnownAs: s.knownAs(named), AnyEviction: s.AnyEviction, Backlog: int64(s.Backlog),
+		MaxLine: int64(s.MaxLine), Lined: b.ledger.Recorder.Lined,
+		Ledger: b.ledger.Identity, CampaignUID: b.campaignUID, OnUnknown: b.missing, Noted: watch.Noted,
 	})
 	if err != nil {
 		return servingGate{}, err
@@ -39,8 +41,8 @@ func servingRedis(r *redis.Redis) servingGate {
 			*redis.Gate
 			*redis.Recovery
 		}{r.Gate, r.Recovery},
-		source: func(of *remoteGate) record.Source {
-			return r.Journal.Consumer(redis.ConsumerOptions{Active: of.ledger.Recorder.Active, OnAlarm: of.alarm, Relay: of.journal != nil})
+		source: func(active func(context.Context) ([]gate.Revision, error), onAlarm alarm, relay bool) record.Source {
+			return r.Journal.Consumer(redis.ConsumerOptions{Active: active, OnAlarm: onAlarm, Relay: relay})
 		},
 	}
 }

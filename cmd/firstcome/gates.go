@@ -22,8 +22,8 @@ var gateKinds = map[string]gateKind{"redis": redisKind{}, "rediss": redisKind{}}
 type gateKind interface {
 	// check returns an error if a URL does not name a gate.
 	check(url string) error
-	// open connects the remote part of a node to its gate. named has the other gates that the ledger's campaigns name.
-	open(ctx context.Context, r *remoteGate, named []ledger.OtherGate) (servingGate, error)
+	// open connects a node to its gate. watch has the campaigns as the node last read them. named has the other gates that the ledger's campaigns name.
+	open(ctx context.Context, b *base, watch *recovery.Watch, named []ledger.OtherGate) (servingGate, error)
 	// inspect connects to a gate of a ledger, to read only. campaignUID returns the ledger's permanent name for a campaign.
 	inspect(ctx context.Context, url string, l *ledger.Ledger, uid uidOf) (inspectedGate, error)
 	// examine checks a gate for firstcome doctor.
@@ -41,14 +41,14 @@ const (
 )
 
 // reach opens the gate. If the gate cannot be reached, or loads its data, it tries again for gateStart. Any other error needs an operator.
-func (r *remoteGate) reach(ctx context.Context, kind gateKind, named []ledger.OtherGate) (far servingGate, err error) {
+func (b *base) reach(ctx context.Context, kind gateKind, watch *recovery.Watch, named []ledger.OtherGate) (far servingGate, err error) {
 	waits, end := wait.NewBackoff(wait.First, gateRetry), time.Now().Add(gateStart)
 	for {
-		far, err = kind.open(ctx, r, named)
+		far, err = kind.open(ctx, b, watch, named)
 		if !errors.Is(err, firstcome.ErrBusy) || time.Now().After(end) {
 			return far, err
 		}
-		r.log.Warn("the gate is away or loads its data, so this start waits for it", "err", err, "until", end.UTC().Format(time.RFC3339))
+		b.log.Warn("the gate is away or loads its data, so this start waits for it", "err", err, "until", end.UTC().Format(time.RFC3339))
 		if stopped := waits.Pause(ctx); stopped != nil {
 			return far, errors.Join(err, stopped)
 		}
@@ -62,7 +62,8 @@ type servingGate struct {
 	recovery recovery.Gate
 	retires  recovery.Forgetter
 	journal  gateJournal
-	source   func(*remoteGate) record.Source // returns a new consumer of the gate's journal
+	// source returns a new consumer of the gate's journal, for the active campaigns. relay means that it does not feed the ledger, but a topic.
+	source func(active func(context.Context) ([]gate.Revision, error), onAlarm alarm, relay bool) record.Source
 }
 
 // A gateConn is the connection to a gate.

@@ -24,7 +24,7 @@ var _ = func() bool { gateKinds["model"] = modelKind{}; return true }()
 
 func (modelKind) check(string) error { return nil }
 
-func (modelKind) open(context.Context, *remoteGate, []ledger.OtherGate) (servingGate, error) {
+func (modelKind) open(context.Context, *base, *recovery.Watch, []ledger.OtherGate) (servingGate, error) {
 	g := &modelGate{model: stage.NewGate(0), issued: make(chan struct{}, 1)}
 	g.Issued = func(int64) {
 		select {
@@ -32,7 +32,7 @@ func (modelKind) open(context.Context, *remoteGate, []ledger.OtherGate) (serving
 		default:
 		}
 	}
-	return servingGate{Gate: g, gateConn: g, recovery: g, retires: g, journal: g, source: func(*remoteGate) record.Source { return g }}, nil
+	return servingGate{Gate: g, gateConn: g, recovery: g, retires: g, journal: g, source: func(func(context.Context) ([]gate.Revision, error), alarm, bool) record.Source { return g }}, nil
 }
 
 type (

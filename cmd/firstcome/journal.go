@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/record"
@@ -45,36 +46,33 @@ func (j journalName) String() string {
 	return kafka.Shown(string(j))
 }
 
-// openJournal connects to the topic between gate and ledger, and returns its name, or an empty string if there is none. All nodes connect, because a
-// node that rebuilds a gate reads the topic.
-func (r *remoteGate) openJournal(ctx context.Context) (topic string, err error) {
-	url := r.flags.Journal.url()
+// openJournal connects to the topic between gate and ledger. It returns nil if there is none. All nodes connect, because a node that rebuilds a gate
+// reads the topic.
+func (b *base) openJournal(ctx context.Context, gate gateJournal, onAlarm alarm) (*kafka.Journal, error) {
+	url := b.flags.Journal.url()
 	if url == "" {
-		return "", nil
+		return nil, nil
 	}
-	r.journal, err = kafka.OpenJournal(ctx, url, kafka.JournalOptions{
-		Name: r.ledger.JournalName(), Secret: r.secret, Owns: r.ledger.Owns, Ledger: r.ledger.Recorder, Gate: r.gate.journal, OnAlarm: r.alarm, OnFound: r.foundJournal,
+	return kafka.OpenJournal(ctx, url, kafka.JournalOptions{
+		Name: b.ledger.JournalName(), Secret: b.secret, Owns: b.ledger.Owns, Ledger: b.ledger.Recorder, Gate: gate, OnAlarm: onAlarm, OnFound: b.found("the journal"),
 	})
-	if err != nil {
-		return "", err
-	}
-	topic, _ = r.journal.Topic()
-	return topic, nil
 }
 
-// foundJournal logs warnings about the topic between gate and ledger.
-func (r *remoteGate) foundJournal(warnings []string) {
-	for _, warning := range warnings {
-		r.log.Warn("the journal: " + warning)
+// found returns a function that logs warnings about a topic.
+func (b *base) found(topic string) func(warnings []string) {
+	return func(warnings []string) {
+		for _, warning := range warnings {
+			b.log.Warn(topic + ": " + warning)
+		}
 	}
 }
 
-// relayed returns a gate for recovery. If there is a topic, its entries count as part of the gate's journal.
-func (r *remoteGate) relayed(gate recovery.Gate) recovery.Gate {
-	if r.journal == nil {
-		return gate
+// relayed returns the gate for recovery. If there is a topic, its entries count as part of the gate's journal.
+func (l links) relayed() recovery.Gate {
+	if l.journal == nil {
+		return l.gate.recovery
 	}
-	return kafka.Relayed{Gate: gate, Journal: r.journal}
+	return kafka.Relayed{Gate: l.gate.recovery, Journal: l.journal}
 }
 
 // lag returns how far the ledger lags behind the gate, for each of these campaigns that has unrecorded coupons in the gate's journal or in the topic.
@@ -86,20 +84,19 @@ func (r *remoteGate) lag(ctx context.Context, active []gate.Revision) ([]record.
 	return r.gate.journal.Lag(ctx, active)
 }
 
-// records creates the recorder that brings coupons from the journal on Redis to the ledger. With a topic, it creates a relay from the journal on
-// Redis to the topic, and a recorder from the topic to the ledger.
-func (r *remoteGate) records() {
-	keeper := r.rebuild.Guard(r.ledger.Recorder)
-	limits := record.Options{Rows: int(r.flags.RecordRate), Holes: r.gate.journal, OnCall: r.monitor.Record, OnAlarm: r.alarm}
-	if r.waiter != nil {
-		limits.OnRecorded = r.waiter.Recorded
+// recorders returns the recorder that brings coupons from the journal on Redis to the ledger, and no relay. With a topic, it returns a recorder from the
+// topic to the ledger, and a relay from the journal on Redis to the topic. waiter is nil if this node answers no callers.
+func (b *base) recorders(l links, keeper record.Keeper, onAlarm alarm, waiter *issue.Waiter) (recorder, relay *record.Recorder) {
+	limits := record.Options{Rows: int(b.flags.RecordRate), Holes: l.gate.journal, OnCall: b.monitor.Record, OnAlarm: onAlarm}
+	if waiter != nil {
+		limits.OnRecorded = waiter.Recorded
 	}
-	if r.journal == nil {
-		r.recorder = record.NewRecorder(r.gate.source(r), keeper, limits)
-		return
+	source := l.gate.source(b.ledger.Recorder.Active, onAlarm, l.journal != nil)
+	if l.journal == nil {
+		return record.NewRecorder(source, keeper, limits), nil
 	}
-	r.relay = record.NewRecorder(r.gate.source(r), r.journal, record.Options{OnCall: r.monitor.Relayed, OnAlarm: r.alarm})
-	r.recorder = record.NewRecorder(r.journal, keeper, limits)
+	relay = record.NewRecorder(source, l.journal, record.Options{OnCall: b.monitor.Relayed, OnAlarm: onAlarm})
+	return record.NewRecorder(l.journal, keeper, limits), relay
 }
 
 // passing returns a function that calls run once Kafka has the topic and the ledger has noted it. Before the ledger has noted it, a rebuild by a node

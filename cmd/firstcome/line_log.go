@@ -7,21 +7,14 @@ import (
 	"github.com/firstcome/firstcome/internal/kafka"
 )
 
-// openLog connects to the topic with the logs of waiting lines, if --line names one.
-func (r *remoteGate) openLog(ctx context.Context) (err error) {
-	if r.flags.Line == "" {
-		return nil
+// openLog connects to the topic with the logs of waiting lines. It returns nil if --line names none.
+func (b *base) openLog(ctx context.Context) (*kafka.LineLog, error) {
+	if b.flags.Line == "" {
+		return nil, nil
 	}
-	r.lineLog, err = kafka.OpenLineLog(ctx, string(r.flags.Line), kafka.LineLogOptions{Lines: r.ledger.Epochs, OnAlarm: r.monitor.LineAlarm, OnFound: r.foundLog})
+	log, err := kafka.OpenLineLog(ctx, string(b.flags.Line), kafka.LineLogOptions{Lines: b.ledger.Epochs, OnAlarm: b.monitor.LineAlarm, OnFound: b.found("the log of lines")})
 	if err != nil {
-		return fmt.Errorf("--line: %w", err)
+		return nil, fmt.Errorf("--line: %w", err)
 	}
-	return nil
-}
-
-// foundLog logs warnings about the topic with the logs of waiting lines.
-func (r *remoteGate) foundLog(warnings []string) {
-	for _, warning := range warnings {
-		r.log.Warn("the log of lines: " + warning)
-	}
+	return log, nil
 }

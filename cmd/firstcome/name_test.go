@@ -18,6 +18,7 @@ import (
 	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -50,9 +51,10 @@ func TestNodesThatStartAtOnceAgreeOnTheNameOfARedis(t *testing.T) {
 				l, err := ledger.Open(t.Context(), name, ledger.Options{Secret: stage.Secret()})
 				stage.Must(t, err)
 				t.Cleanup(func() { _ = l.Close() })
-				nodes[n] = &remoteGate{base: &base{ledger: l, secret: stage.Secret(), flags: &serveCmd{gateFlags: gateFlags{Gate: gateName(url), NewGate: c.isNew(n)}}, log: slog.New(slog.DiscardHandler)}}
+				b := &base{ledger: l, secret: stage.Secret(), flags: &serveCmd{gateFlags: gateFlags{Gate: gateName(url), NewGate: c.isNew(n)}}, log: slog.New(slog.DiscardHandler)}
 				starting.Go(func() {
-					if err := nodes[n].dial(t.Context(), gateName(url).kind()); err != nil {
+					var err error
+					if nodes[n], err = openRemoteGate(t.Context(), b, gateName(url).kind()); err != nil {
 						t.Error(err)
 					}
 				})
@@ -110,15 +112,15 @@ func TestF01ANodeThatStartsWhileRedisIsAwayWaitsForIt(t *testing.T) {
 			close(waits)
 		}
 	}))
-	r := &remoteGate{base: &base{ledger: d.ledger, secret: stage.Secret(), flags: &serveCmd{gateFlags: gateFlags{Gate: gateName(server.URL())}}, log: log}}
+	b := &base{ledger: d.ledger, secret: stage.Secret(), flags: &serveCmd{gateFlags: gateFlags{Gate: gateName(server.URL())}}, log: log}
 	back := make(chan error, 1)
 	go func() {
 		<-waits
 		back <- server.Restart(context.Background())
 	}()
-	err := r.dial(t.Context(), gateName(server.URL()).kind())
+	r, err := openRemoteGate(t.Context(), b, gateName(server.URL()).kind())
 	stage.Must(t, err)
-	defer r.gate.Close()
+	defer r.close()
 	stage.Must(t, <-back)
 	stage.Same(t, "the gate's name", d.far.Name(), r.gate.Name())
 }
@@ -142,7 +144,7 @@ type lateGate struct {
 	tries int
 }
 
-func (g *lateGate) open(context.Context, *remoteGate, []ledger.OtherGate) (servingGate, error) {
+func (g *lateGate) open(context.Context, *base, *recovery.Watch, []ledger.OtherGate) (servingGate, error) {
 	if g.tries++; time.Now().Before(g.until) {
 		return servingGate{}, g.fails
 	}
@@ -163,9 +165,9 @@ func TestAStartWaitsForItsGateForAMinute(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r, began := &remoteGate{base: &base{log: slog.New(slog.DiscardHandler)}}, time.Now()
+				b, began := &base{log: slog.New(slog.DiscardHandler)}, time.Now()
 				g := &lateGate{until: began.Add(row.away), fails: row.fails}
-				_, err := r.reach(t.Context(), g, nil)
+				_, err := b.reach(t.Context(), g, nil, nil)
 				if took := time.Since(began); !errors.Is(err, row.want) || took > row.took || g.tries > 40 {
 					t.Errorf("after %v and %d tries: %v", took, g.tries, err)
 				}

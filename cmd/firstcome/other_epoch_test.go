@@ -88,7 +88,7 @@ func TestF50EntriesOfOtherEpochsAreDeadLettersAndTheRestIsRecorded(t *testing.T)
 		stage.Same(t, "the numbers", []int64{101, 104}, []int64{first, last})
 
 		ctx, end := context.WithCancelCause(t.Context())
-		keeper := &counting{Keeper: recovery.New(d.ledger.Recorder, d.ledger.Epochs, d.far.Recovery, recovery.Events{}).Guard(d.ledger.Recorder), most: 60, end: end}
+		keeper := &counting{Keeper: recovery.New(d.ledger.Recorder, d.ledger.Epochs, d.far.Recovery, recovery.NewWatch(nil), nil).Guard(d.ledger.Recorder), most: 60, end: end}
 		alarms := make(stage.Alarms, 100)
 		var looks atomic.Int64
 		active := func(ctx context.Context) ([]gate.Revision, error) {

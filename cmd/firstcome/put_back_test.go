@@ -30,7 +30,7 @@ func (d *desk) member() *member {
 	})
 	stage.Must(d.t, err)
 	d.t.Cleanup(at.Close)
-	m.machine = recovery.New(d.ledger.Recorder, d.ledger.Epochs, at.Recovery, recovery.Events{})
+	m.machine = recovery.New(d.ledger.Recorder, d.ledger.Epochs, at.Recovery, recovery.NewWatch(nil), nil)
 	m.Router = &gate.Router{Gate: at.AsGate(), Retired: d.ledger.Gate, Ledger: d.ledger.Recorder, Watch: m.machine}
 	return m
 }

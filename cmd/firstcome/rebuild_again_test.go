@@ -41,7 +41,7 @@ func (e *echo) Replace(ctx context.Context, r recovery.Rebuild, f recovery.Froze
 func TestF18StepsOfARebuildThatComeAgainChangeNothing(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 	e := &echo{Gate: d.remote.gate.recovery}
-	d.rebuilt(recovery.New(d.ledger.Recorder, d.ledger.Epochs, e, recovery.Events{}))
+	d.rebuilt(recovery.New(d.ledger.Recorder, d.ledger.Epochs, e, recovery.NewWatch(nil), nil))
 	stage.Same(t, "the first claim", []string{"issued:101"}, d.claims("a"))
 	if err := e.freeze(); !errors.Is(err, recovery.ErrSuperseded) {
 		t.Errorf("the freeze comes again: %v, want %v", err, recovery.ErrSuperseded)

@@ -33,7 +33,7 @@ func BenchmarkRebuild(b *testing.B) {
 				}
 				stage.Must(b, stage.Err(l.Recorder.Record(b.Context(), batch)))
 			}
-			rebuilds(b, recovery.New(l.Recorder, l.Epochs, g.Recovery, recovery.Events{}), 0)
+			rebuilds(b, recovery.New(l.Recorder, l.Epochs, g.Recovery, recovery.NewWatch(nil), nil), 0)
 		})
 	}
 	b.Run(fmt.Sprintf("%s/line=%d", services.SQLite, million), func(b *testing.B) {
@@ -45,7 +45,7 @@ func BenchmarkRebuild(b *testing.B) {
 			}
 			stage.Must(b, stage.Err(g.Gate.Claim(b.Context(), "c", users)))
 		}
-		rebuilds(b, recovery.New(l.Recorder, l.Epochs, g.Recovery, recovery.Events{}), million)
+		rebuilds(b, recovery.New(l.Recorder, l.Epochs, g.Recovery, recovery.NewWatch(nil), nil), million)
 	})
 	b.Run(fmt.Sprintf("%s/campaigns=1000", services.SQLite), func(b *testing.B) {
 		l, g, url := newStall(b, services.Ledgers[services.SQLite](b), nil)
@@ -69,14 +69,14 @@ func heals(b *testing.B, l *ledger.Ledger, g *redis.Redis, campaigns int64) {
 	ctx, end := context.WithCancel(b.Context())
 	defer end()
 	var done atomic.Int64
-	r := recovery.New(l.Recorder, l.Epochs, g.Recovery, recovery.Events{Rebuilt: func(one recovery.Rebuilt) {
+	r := recovery.New(l.Recorder, l.Epochs, g.Recovery, recovery.NewWatch(nil), func(one recovery.Rebuilt) {
 		if one.Err != nil {
 			b.Error(one.Err)
 		}
 		if done.Add(1) == campaigns {
 			end()
 		}
-	}})
+	})
 	if err := r.Run(ctx); err != nil || done.Load() != campaigns {
 		b.Fatalf("%d rebuilt, %v", done.Load(), err)
 	}

@@ -353,7 +353,7 @@ func TestF18F77ALineIsCarriedOverWhateverStepItsOwnerIsFrozenBefore(t *testing.T
 			h := &halt{r.ledger.Recorder, r.ledger.Epochs, r.remote.gate.recovery, step, make(chan struct{}), make(chan struct{})}
 			ended := make(chan error, 1)
 			go func() {
-				_, err := recovery.New(h, h, h, recovery.Events{}).Rebuild(t.Context(), "frozen", "c", recovery.Order{})
+				_, err := recovery.New(h, h, h, recovery.NewWatch(nil), nil).Rebuild(t.Context(), "frozen", "c", recovery.Order{})
 				ended <- err
 			}()
 			<-h.reached
@@ -423,7 +423,7 @@ func TestF77ALineIsCarriedOverAnewWhenTheLedgerChanges(t *testing.T) {
 			h := &halt{r.ledger.Recorder, r.ledger.Epochs, r.remote.gate.recovery, "finish", make(chan struct{}), make(chan struct{})}
 			ended := make(chan recovery.Rebuilt, 1)
 			go func() {
-				done, err := recovery.New(h, h, h, recovery.Events{}).Rebuild(t.Context(), "op", "c", recovery.Order{})
+				done, err := recovery.New(h, h, h, recovery.NewWatch(nil), nil).Rebuild(t.Context(), "op", "c", recovery.Order{})
 				if err != nil {
 					t.Error(err)
 				}
@@ -451,7 +451,7 @@ func TestF77WhatIsLoadedIsCountedBeforeTheSwitch(t *testing.T) {
 			h := &halt{r.ledger.Recorder, r.ledger.Epochs, r.remote.gate.recovery, "switch", make(chan struct{}), make(chan struct{})}
 			ended := make(chan error, 1)
 			go func() {
-				_, err := recovery.New(h, h, h, recovery.Events{}).Rebuild(t.Context(), "op", "c", recovery.Order{})
+				_, err := recovery.New(h, h, h, recovery.NewWatch(nil), nil).Rebuild(t.Context(), "op", "c", recovery.Order{})
 				ended <- err
 			}()
 			<-h.reached

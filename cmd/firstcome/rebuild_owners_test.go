@@ -98,7 +98,7 @@ func TestF18AnOwnerThatWasFrozenChangesNothingAfterAnotherHasRebuilt(t *testing.
 			h := &halt{d.ledger.Recorder, d.ledger.Epochs, d.remote.gate.recovery, step, make(chan struct{}), make(chan struct{})}
 			ended := make(chan error, 1)
 			go func() {
-				_, err := recovery.New(h, h, h, recovery.Events{}).Rebuild(t.Context(), "frozen", "c", recovery.Order{})
+				_, err := recovery.New(h, h, h, recovery.NewWatch(nil), nil).Rebuild(t.Context(), "frozen", "c", recovery.Order{})
 				ended <- err
 			}()
 			<-h.reached
@@ -176,7 +176,7 @@ func takesWhatAnotherRebuilt(t *testing.T, step string, ifLost bool) {
 	}
 	ended := make(chan end, 1)
 	go func() {
-		done, err := recovery.New(h, h, h, recovery.Events{}).Rebuild(t.Context(), "op", "c", recovery.Order{IfLost: ifLost})
+		done, err := recovery.New(h, h, h, recovery.NewWatch(nil), nil).Rebuild(t.Context(), "op", "c", recovery.Order{IfLost: ifLost})
 		ended <- end{done, err}
 	}()
 	<-h.reached
@@ -267,7 +267,7 @@ func TestF05WhoMeetsARebuildThatFailsRebuilds(t *testing.T) {
 		stage.Must(t, err)
 		book := &quitter{Records: d.ledger.Recorder, Ledger: d.ledger.Epochs, other: other}
 		within, cancel := context.WithTimeout(t.Context(), time.Minute)
-		done, err := recovery.New(book, book, d.remote.gate.recovery, recovery.Events{}).Rebuild(within, "op", "c", recovery.Order{IfLost: ifLost})
+		done, err := recovery.New(book, book, d.remote.gate.recovery, recovery.NewWatch(nil), nil).Rebuild(within, "op", "c", recovery.Order{IfLost: ifLost})
 		cancel()
 		if err != nil || book.met != 1 || done.Epoch != 2 {
 			t.Errorf("if lost %t: met the other %d times; %+v, %v", ifLost, book.met, done, err)
@@ -299,7 +299,7 @@ func TestF05AnEmptiedGateIsRebuiltOnceThoughAnotherNodeLooksBeforeTheSwitch(t *t
 	h := &halt{d.ledger.Recorder, d.ledger.Epochs, d.remote.gate.recovery, "switch", make(chan struct{}), make(chan struct{})}
 	ended := make(chan error, 1)
 	go func() {
-		_, err := recovery.New(h, h, h, recovery.Events{}).Rebuild(t.Context(), "op", "c", recovery.Order{})
+		_, err := recovery.New(h, h, h, recovery.NewWatch(nil), nil).Rebuild(t.Context(), "op", "c", recovery.Order{})
 		ended <- err
 	}()
 	stage.Next(t, "a rebuild that is about to switch", h.reached)
@@ -308,7 +308,7 @@ func TestF05AnEmptiedGateIsRebuiltOnceThoughAnotherNodeLooksBeforeTheSwitch(t *t
 		stage.Must(t, stage.Next(t, "the end of the rebuild", ended))
 	})
 	b := &bystander{Gate: d.remote.gate.recovery, switched: switched}
-	r := recovery.New(d.ledger.Recorder, d.ledger.Epochs, b, recovery.Events{})
+	r := recovery.New(d.ledger.Recorder, d.ledger.Epochs, b, recovery.NewWatch(nil), nil)
 	stage.Run(t, r.Run)
 	stage.Await(t, "a campaign that the other node has looked at", true, func() bool {
 		s := r.Stats()
@@ -347,7 +347,7 @@ func TestF54ALedgerThatFailsOverInsideARebuildGetsTheJournalAgain(t *testing.T) 
 	var before backup
 	once := sync.OnceFunc(func() { before.restore() })
 	f := &failOver{d.ledger.Recorder, d.ledger.Epochs, d.remote.gate.recovery, func() { before = d.backup() }, once}
-	done := d.rebuilt(recovery.New(f, f, f, recovery.Events{}))
+	done := d.rebuilt(recovery.New(f, f, f, recovery.NewWatch(nil), nil))
 	stage.Same(t, "recorded, and in the new epoch", [2]int64{5, 2}, [2]int64{d.status().Recorded, done.Epoch})
 	for _, answer := range d.claims(users...) {
 		if !strings.HasPrefix(answer, "already_issued") {

@@ -23,7 +23,7 @@ import (
 
 // rebuilder returns a Machine for the desk.
 func (d *desk) rebuilder() *recovery.Machine {
-	return recovery.New(d.ledger.Recorder, d.ledger.Epochs, d.remote.gate.recovery, recovery.Events{})
+	return recovery.New(d.ledger.Recorder, d.ledger.Epochs, d.remote.gate.recovery, recovery.NewWatch(nil), nil)
 }
 
 // claims claims for users, and returns their answers as OUTCOME:NUMBER.
@@ -185,7 +185,7 @@ func TestF01ARestartBetweenTwoLooksIsVerified(t *testing.T) {
 	d.issue("c", people("user-", 10)...)
 	stage.Must(t, server.Kill())
 	stage.Must(t, server.Restart(t.Context()))
-	r := recovery.New(d.ledger.Recorder, d.ledger.Epochs, &lateWatch{Gate: d.remote.gate.recovery, before: before}, recovery.Events{})
+	r := recovery.New(d.ledger.Recorder, d.ledger.Epochs, &lateWatch{Gate: d.remote.gate.recovery, before: before}, recovery.NewWatch(nil), nil)
 	stage.Run(t, r.Run)
 	r.Suspect("c", gate.ErrUnverified)
 	d.decides(r)
@@ -241,7 +241,7 @@ func TestF02F03APromotedReplicaThatLaggedIsRebuilt(t *testing.T) {
 	to(replica, "REPLICAOF", "NO", "ONE")
 	second := d.issue("c", people("more-", 10)...)
 	d.settle(d.record(append(first[:5:5], second[:5]...)...))
-	old := &desk{node: &node{remote: &remoteGate{gate: servingRedis(d.opened(primary.URL()))}}, t: t}
+	old := &desk{node: &node{remote: newRemoteGate(d.base, links{gate: servingRedis(d.opened(primary.URL()))}, recovery.NewWatch(nil))}, t: t}
 
 	proxy.Cut() // before the promotion, so that no rebuild at the replica is cut off
 	proxy.SetUpstream(replica.Address())
@@ -291,7 +291,7 @@ func waitsForAPerson(t *testing.T, before bool) {
 		empty()
 	}
 	slow := &slowMaker{Gate: d.remote.gate.recovery, making: empty, made: func() {}}
-	r := recovery.New(d.ledger.Recorder, d.ledger.Epochs, slow, recovery.Events{})
+	r := recovery.New(d.ledger.Recorder, d.ledger.Epochs, slow, recovery.NewWatch(nil), nil)
 	stage.Run(t, r.Run)
 	r.Suspect("c", gate.ErrUnverified) // like a claim
 	stage.Await(t, "the gate that is broken", 1, func() int { return r.Stats().Broken })
@@ -331,7 +331,7 @@ func TestF20ACampaignThatIsBeingMadeIsNotTakenForLost(t *testing.T) {
 		d := newDesk(t, services.Redis.Database(t), name, nil)
 		stage.Must(t, d.ledger.Campaigns.Create(t.Context(), "test", "c", stage.Terms(100)))
 		g := &slowMaker{Gate: d.remote.gate.recovery, making: func() {}, made: sync.OnceFunc(func() { d.reaches("c", nil) })}
-		r := recovery.New(d.ledger.Recorder, d.ledger.Epochs, g, recovery.Events{})
+		r := recovery.New(d.ledger.Recorder, d.ledger.Epochs, g, recovery.NewWatch(nil), nil)
 		stop := stage.Run(t, r.Run)
 		stage.Await(t, "two looks at the least", true, func() bool {
 			r.Suspect("c", gate.ErrUnverified)

@@ -23,7 +23,7 @@ func TestF54AReconcileThatWasCutOffIsDoneAgain(t *testing.T) {
 			t.Parallel()
 			d := behind(t, services.Ledgers[services.SQLite](t))
 			cut := &cutOff{d.ledger.Recorder, d.ledger.Epochs, d.remote.gate.recovery, step}
-			if _, err := recovery.New(cut, cut, cut, recovery.Events{}).Reconcile(t.Context(), "op", "c"); !errors.Is(err, errCutOff) {
+			if _, err := recovery.New(cut, cut, cut, recovery.NewWatch(nil), nil).Reconcile(t.Context(), "op", "c"); !errors.Is(err, errCutOff) {
 				t.Fatalf("it ends with %v", err)
 			}
 			r := d.rebuilder()
@@ -47,7 +47,7 @@ func TestF54AReconcileThatWasCutOffIsEndedByNoRebuild(t *testing.T) {
 	d.turn(firstcome.ChangePause)
 	d = b.restore()
 	cut := &cutOff{d.ledger.Recorder, d.ledger.Epochs, d.remote.gate.recovery, "load"}
-	if _, err := recovery.New(cut, cut, cut, recovery.Events{}).Reconcile(t.Context(), "op", "c"); !errors.Is(err, errCutOff) {
+	if _, err := recovery.New(cut, cut, cut, recovery.NewWatch(nil), nil).Reconcile(t.Context(), "op", "c"); !errors.Is(err, errCutOff) {
 		t.Fatalf("it ends with %v", err)
 	}
 	if done, err := d.rebuilder().Rebuild(t.Context(), "op", "c", recovery.Order{IfLost: true}); !errors.Is(err, gate.ErrLedgerRolledBack) {

@@ -148,7 +148,7 @@ func TestF54ALedgerThatWasRestoredFromABackupIsNoticed(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		d := behind(t, name)
 		var told []error
-		r := recovery.New(d.ledger.Recorder, d.ledger.Epochs, d.remote.gate.recovery, recovery.Events{Refused: func(err error) { told = append(told, err) }})
+		r := recovery.New(d.ledger.Recorder, d.ledger.Epochs, d.remote.gate.recovery, recovery.NewWatch(func(err error) { told = append(told, err) }), nil)
 		over := &gate.Router{Gate: d.remote.gate, Retired: d.ledger.Gate, Ledger: d.ledger.Recorder, Watch: r}
 		stage.Same(t, "what a node knows before it looks", nil, r.Refusal("c"))
 		r.LookBack(t.Context())

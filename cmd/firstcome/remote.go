@@ -110,57 +110,120 @@ func (c *gateFlags) knownAs(named []ledger.OtherGate) string {
 	return named[0].Name
 }
 
-// A remoteGate has the parts of a node with a gate beside the ledger.
+// links are the connections of a node with a gate beside the ledger.
+type links struct {
+	gate    servingGate
+	journal *kafka.Journal // the topic between Redis and the ledger; nil if there is none
+	lineLog *kafka.LineLog // nil if waiting lines are not logged
+}
+
+// close closes the connections that were opened.
+func (l links) close() {
+	if l.lineLog != nil {
+		l.lineLog.Close()
+	}
+	if l.journal != nil {
+		l.journal.Close()
+	}
+	l.gate.Close()
+}
+
+// A remoteGate has the parts of a node with a gate beside the ledger. Create it with newRemoteGate.
 type remoteGate struct {
 	*base
-	gate     servingGate
+	links
 	router   *gate.Router
 	changer  *gate.Changer
 	retirer  *recovery.Retirer
 	rebuild  *recovery.Machine
+	alarm    alarm
 	waiter   *issue.Waiter    // nil if this node answers no callers
 	teller   *line.Teller     // nil if this node answers no callers
 	recorder *record.Recorder // nil if this node does not record
-	lineLog  *kafka.LineLog   // nil if waiting lines are not logged
-	journal  *kafka.Journal   // the topic between Redis and the ledger; nil if there is none
 	relay    *record.Recorder // from the journal on Redis to the topic; nil if this node does not relay
 }
 
-// dial connects to the gate. The ledger decides whether a Redis without a name may get one: if campaigns name another gate, the Redis may have been
-// emptied, and only an operator knows whether it should be a gate.
-func (r *remoteGate) dial(ctx context.Context, kind gateKind) error {
-	named, err := r.ledger.OtherGates(ctx)
+// openRemoteGate connects to the gate and its topics.
+func openRemoteGate(ctx context.Context, b *base, kind gateKind) (*remoteGate, error) {
+	watch := recovery.NewWatch(b.monitor.Refused)
+	l, err := b.connect(ctx, kind, watch)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	far, err := r.reach(ctx, kind, named)
+	return newRemoteGate(b, l, watch), nil
+}
+
+// connect opens the connections. The ledger decides whether a Redis without a name may get one: if campaigns name another gate, the Redis may have
+// been emptied, and only an operator knows whether it should be a gate.
+func (b *base) connect(ctx context.Context, kind gateKind, watch *recovery.Watch) (l links, err error) {
+	named, err := b.ledger.OtherGates(ctx)
 	if err != nil {
-		return fmt.Errorf("--gate: %w", err)
+		return l, err
 	}
-	for _, warning := range far.Warnings() {
-		r.log.Warn("the gate: " + warning)
+	if l.gate, err = b.reach(ctx, kind, watch, named); err != nil {
+		return l, fmt.Errorf("--gate: %w", err)
 	}
-	r.gate = far
-	topic, err := r.openJournal(ctx)
-	if err == nil {
-		err = r.ledger.UseGate(ctx, ledger.RemoteGate{Gate: far.Name(), Topic: topic, Abandons: r.flags.Journal == onRedis})
+	defer func() {
+		if err != nil {
+			l.close()
+		}
+	}()
+	for _, warning := range l.gate.Warnings() {
+		b.log.Warn("the gate: " + warning)
+	}
+	var topic string
+	if l.journal, err = b.openJournal(ctx, l.gate.journal, b.alarm(watch)); err == nil {
+		if l.journal != nil {
+			topic, _ = l.journal.Topic()
+		}
+		err = b.ledger.UseGate(ctx, ledger.RemoteGate{Gate: l.gate.Name(), Topic: topic, Abandons: b.flags.Journal == onRedis})
 	}
 	if err != nil {
-		return fmt.Errorf("--journal: %w", err)
+		return l, fmt.Errorf("--journal: %w", err)
 	}
-	if err := r.openLog(ctx); err != nil {
-		return err
+	if l.lineLog, err = b.openLog(ctx); err != nil {
+		return l, err
 	}
-	return r.compareGate(ctx)
+	return l, b.compareGate(ctx, l.gate.Name())
+}
+
+// newRemoteGate creates the parts that bring changes to the gate, and coupons to the ledger.
+func newRemoteGate(b *base, l links, watch *recovery.Watch) *remoteGate {
+	r := &remoteGate{base: b, links: l, alarm: b.alarm(watch)}
+	r.rebuild = recovery.New(b.ledger.Recorder, b.ledger.Epochs, l.relayed(), watch, b.monitor.Rebuilt)
+	r.rebuild.Auto = b.flags.Rebuild == rebuildAuto
+	var log line.Log // nil if lines are not logged
+	if l.lineLog != nil {
+		r.rebuild.Log, log = l.lineLog, l.lineLog
+	}
+	r.router = &gate.Router{Gate: l.gate, Retired: b.ledger.Gate, Ledger: b.ledger.Recorder, Watch: r.rebuild}
+	r.changer = gate.NewChanger(b.ledger.Campaigns, r.router, b.monitor.ChangeFailed)
+	r.retirer = recovery.NewRetirer(b.ledger.Epochs, l.gate.retires, 0, b.monitor.RetireFailed)
+	if !b.flags.silent() {
+		r.waiter = issue.NewWaiter(r.router)
+		r.teller = line.NewTeller(r.router, log)
+	}
+	if b.flags.Role != "api" {
+		r.recorder, r.relay = b.recorders(l, r.rebuild.Guard(b.ledger.Recorder), r.alarm, r.waiter)
+	}
+	return r
+}
+
+// watched shows the parts to the monitor.
+func (r *remoteGate) watched() {
+	r.monitor.WatchGate(ops.Gate{
+		Name: r.gate.Name(), Changer: r.changer, Retirer: r.retirer, Recovery: r.rebuild, Ping: r.gate.Ping, Lag: r.lag, Waiter: r.waiter, Recorder: r.recorder,
+		Topic: r.journal, Relay: r.relay,
+	})
 }
 
 // compareGate logs which campaigns another Redis decides: their claims are answered 503, while other campaigns are served.
-func (r *remoteGate) compareGate(ctx context.Context) error {
-	log, name := r.log, r.gate.Name()
-	if r.flags.NewGate {
+func (b *base) compareGate(ctx context.Context, name string) error {
+	log := b.log
+	if b.flags.NewGate {
 		log.Warn("--new-gate is for one start: leave it out at the next start, or a Redis that is emptied later gets a new name, too", "gate", name)
 	}
-	others, err := r.ledger.OtherGates(ctx)
+	others, err := b.ledger.OtherGates(ctx)
 	for _, g := range others {
 		about := []any{"gate", g.Name, "campaigns", g.Campaigns}
 		if name == "" {
@@ -183,9 +246,6 @@ func (b *base) campaignUID(ctx context.Context, id firstcome.CampaignID) (string
 	return c.CampaignUID, err
 }
 
-// noted returns a campaign as this node last read it from the ledger, or the zero value.
-func (r *remoteGate) noted(id firstcome.CampaignID) gate.Revision { return r.rebuild.Noted(id) }
-
 // missing returns the error for a campaign that the gate does not have, or nil if the ledger does not have it either.
 func (b *base) missing(ctx context.Context, id firstcome.CampaignID) error {
 	c, err := b.ledger.Reads.Campaign(ctx, id)
@@ -206,35 +266,16 @@ func (b *base) missing(ctx context.Context, id firstcome.CampaignID) error {
 	return gate.ErrGone
 }
 
-// join creates the parts that bring changes to the gate, and coupons to the ledger.
-func (r *remoteGate) join() {
-	r.rebuild = recovery.New(r.ledger.Recorder, r.ledger.Epochs, r.relayed(r.gate.recovery), recovery.Events{Rebuilt: r.monitor.Rebuilt, Refused: r.monitor.Refused})
-	r.rebuild.Auto = r.flags.Rebuild == rebuildAuto
-	var log line.Log // nil if lines are not logged
-	if r.lineLog != nil {
-		r.rebuild.Log, log = r.lineLog, r.lineLog
-	}
-	r.router = &gate.Router{Gate: r.gate, Retired: r.ledger.Gate, Ledger: r.ledger.Recorder, Watch: r.rebuild}
-	r.changer = gate.NewChanger(r.ledger.Campaigns, r.router, r.monitor.ChangeFailed)
-	r.retirer = recovery.NewRetirer(r.ledger.Epochs, r.gate.retires, 0, r.monitor.RetireFailed)
-	if !r.flags.silent() {
-		r.waiter = issue.NewWaiter(r.router)
-		r.teller = line.NewTeller(r.router, log)
-	}
-	if r.flags.Role != "api" {
-		r.records()
-	}
-	r.monitor.WatchGate(ops.Gate{
-		Name: r.gate.Name(), Changer: r.changer, Retirer: r.retirer, Recovery: r.rebuild, Ping: r.gate.Ping, Lag: r.lag, Waiter: r.waiter, Recorder: r.recorder,
-		Topic: r.journal, Relay: r.relay,
-	})
-}
+// An alarm reports an error of the journal about a campaign to operators.
+type alarm = func(firstcome.CampaignID, error)
 
-// alarm reports an error of the journal to operators. If the ledger was rolled back, recovery checks the campaign at once.
-func (r *remoteGate) alarm(id firstcome.CampaignID, err error) {
-	r.monitor.Alarm(id, err)
-	if errors.Is(err, gate.ErrLedgerRolledBack) {
-		r.rebuild.Suspect(id, err)
+// alarm returns the alarm of a node. If the ledger was rolled back, recovery checks the campaign at once.
+func (b *base) alarm(watch *recovery.Watch) alarm {
+	return func(id firstcome.CampaignID, err error) {
+		b.monitor.Alarm(id, err)
+		if errors.Is(err, gate.ErrLedgerRolledBack) {
+			watch.Suspect(id, err)
+		}
 	}
 }
 
@@ -272,14 +313,7 @@ func (r *remoteGate) runs() []func(context.Context) error {
 
 // close closes the connections to the gate, if r is not nil.
 func (r *remoteGate) close() {
-	if r == nil || r.gate.Gate == nil {
-		return
+	if r != nil {
+		r.links.close()
 	}
-	if r.lineLog != nil {
-		r.lineLog.Close()
-	}
-	if r.journal != nil {
-		r.journal.Close()
-	}
-	r.gate.Close()
 }

@@ -30,7 +30,8 @@ func newRemoteNode(t *testing.T) *remoteNode {
 	r.desk = newDesk(t, services.Redis.Database(t), filepath.Join(t.TempDir(), "firstcome.db"), func() time.Time { return time.Unix(0, r.clock.Load()) })
 	r.flags.Role, r.monitor = "all", ops.New(r.log, "test", "test")
 	r.monitor.WatchLedger(r.ledger)
-	r.remote.join()
+	r.remote = newRemoteGate(r.base, links{gate: servingRedis(r.far)}, recovery.NewWatch(nil))
+	r.remote.watched()
 	stage.Run(t, r.remote.runs()...)
 	return r
 }

@@ -48,11 +48,11 @@ func newLeadBack(t *testing.T, name string, answer firstcome.AnswerWhen) *leadBa
 	terms.Answer = answer
 	l.reaches("c", l.ledger.Campaigns.Create(t.Context(), "test", "c", terms))
 	l.gate = l.opens(at)
-	l.rebuild = recovery.New(l.ledger.Recorder, l.ledger.Epochs, l.gate.Recovery, recovery.Events{Refused: func(err error) {
+	l.rebuild = recovery.New(l.ledger.Recorder, l.ledger.Epochs, l.gate.Recovery, recovery.NewWatch(func(err error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.told = append(l.told, err)
-	}})
+	}), nil)
 	l.over = &gate.Router{Gate: l.gate.AsGate(), Retired: l.ledger.Gate, Ledger: l.ledger.Recorder, Watch: l.rebuild}
 	l.kept(people("user-", 3)...)
 	stage.Must(t, p.Follow(t.Context())) // it has all writes
@@ -334,7 +334,7 @@ func TestF03WhoWaitsForTheLedgerIsToldNothingByAnOlderGate(t *testing.T) {
 func TestF03ARebuildThatIsCutOffBeforeItsSwitchIsNoOlderGate(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 	d.kept(people("user-", 3)...)
-	cut := recovery.New(d.ledger.Recorder, d.ledger.Epochs, unswitched{d.remote.gate.recovery}, recovery.Events{})
+	cut := recovery.New(d.ledger.Recorder, d.ledger.Epochs, unswitched{d.remote.gate.recovery}, recovery.NewWatch(nil), nil)
 	if _, err := cut.Rebuild(t.Context(), "op", "c", recovery.Order{}); err == nil {
 		t.Fatal("it switched")
 	}

@@ -84,8 +84,7 @@ func (n *node) open(ctx context.Context, admit admission) error {
 		return err
 	}
 	if kind := n.flags.Gate.kind(); kind != nil {
-		n.remote = &remoteGate{base: n.base}
-		if err := n.remote.dial(ctx, kind); err != nil {
+		if n.remote, err = openRemoteGate(ctx, n.base, kind); err != nil {
 			return err
 		}
 	}
@@ -101,7 +100,7 @@ func (n *node) open(ctx context.Context, admit admission) error {
 	}
 	n.counter = figures.NewCounter(nil)
 	if n.remote != nil {
-		n.remote.join()
+		n.remote.watched()
 		n.remote.rebuild.LookBack(ctx)
 		n.remote.logForgotten(ctx)
 	}

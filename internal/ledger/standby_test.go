@@ -75,7 +75,7 @@ var concludes = map[string][]any{
 	"Refills":          {firstcome.CampaignID("c"), func(firstcome.Coupon) error { return nil }},
 	"SeeRun":           {recovery.Run{ID: "run"}},
 	"KeepProof":        {ledger.Proof{Campaign: "c", Found: []byte("{}")}},
-	"Standard":         {firstcome.CampaignID("c"), int64(1)},
+	"LedgerState":      {firstcome.CampaignID("c"), int64(1)},
 	"Bury":             {record.Batch{Campaign: "c", Garbage: []record.Garbage{{Source: "s", Payload: "p"}}}, ""},
 	"Campaign":         {"c"},
 	"Claim":            {"c", users("a")},

@@ -98,7 +98,7 @@ func (m *Monitor) Rebuilt(r recovery.Rebuilt) {
 	}
 }
 
-// Refused logs that a campaign's ledger and gate are of different ages: see recovery.Events.
+// Refused logs that a campaign's ledger and gate are of different ages: see recovery.NewWatch.
 func (m *Monitor) Refused(err error) { m.log.Error("a campaign is refused", "err", err) }
 
 // Record serves as record.Options.OnRecord.

@@ -29,7 +29,7 @@ func lost() *stage.Gate {
 func (w *watched) gate() ops.Gate {
 	return ops.Gate{
 		Name: "redis:x", Changer: gate.NewChanger(w.ledger.Campaigns, lost(), w.ChangeFailed), Retirer: recovery.NewRetirer(bookOfTwo{}, lost(), 0, w.RetireFailed),
-		Recovery: recovery.New(nil, nil, nil, recovery.Events{}),
+		Recovery: recovery.New(nil, nil, nil, recovery.NewWatch(nil), nil),
 		Lag:      func(context.Context, []gate.Revision) ([]record.Lag, error) { return nil, nil },
 	}
 }

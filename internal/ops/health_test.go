@@ -90,7 +90,7 @@ func TestVerboseReadinessAsksTheGate(t *testing.T) {
 // TestVerboseReadinessNamesTheCampaignsThatTheGateDoesNotDecide names some of many, and stays ready.
 func TestVerboseReadinessNamesTheCampaignsThatTheGateDoesNotDecide(t *testing.T) {
 	w, away := watch(t, "redis:one"), error(nil)
-	machine := recovery.New(nil, nil, nil, recovery.Events{})
+	machine := recovery.New(nil, nil, nil, recovery.NewWatch(nil), nil)
 	w.WatchGate(ops.Gate{Name: "redis:one", Recovery: machine, Ping: func(context.Context) error { return away }})
 	said := func(want string) {
 		t.Helper()

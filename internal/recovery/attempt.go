@@ -60,8 +60,8 @@ func (m *Machine) run(ctx context.Context, begun Rebuild, why error, reconciled 
 		m.note(id, nil)
 		m.Refuse(id, nil)
 	}
-	if m.events.Rebuilt != nil {
-		m.events.Rebuilt(done)
+	if m.onRebuilt != nil {
+		m.onRebuilt(done)
 	}
 	return done, err
 }

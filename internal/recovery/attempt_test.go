@@ -72,7 +72,7 @@ func lasts(ctx context.Context) error {
 func TestF18AHeartbeatCutsOffNoRebuildThatHasEndedTheEpoch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &lateBook{plainBook: plainBook{slowBook{active: []gate.Revision{{Campaign: "c", Epoch: 1}}}}}
-		r := recovery.New(b, b, &slowSwitch{}, recovery.Events{})
+		r := recovery.New(b, b, &slowSwitch{}, recovery.NewWatch(nil), nil)
 		done, err := r.Rebuild(t.Context(), "op", "c", recovery.Order{})
 		stage.Must(t, err)
 		stage.Same(t, "the epoch that began", int64(2), done.Epoch)

@@ -128,8 +128,8 @@ func (m *Machine) rebuildFound(ctx context.Context, a gate.Revision, why error) 
 	attempt, err := m.begin(ctx, firstcomeItself, a.Campaign, a.Epoch, false)
 	if err != nil {
 		isOfLog := errors.Is(err, firstcome.ErrLineLogAway) || errors.Is(err, firstcome.ErrLineLogGone)
-		if isOfLog && m.events.Rebuilt != nil {
-			m.events.Rebuilt(Rebuilt{Campaign: a.Campaign, Why: why, Err: err})
+		if isOfLog && m.onRebuilt != nil {
+			m.onRebuilt(Rebuilt{Campaign: a.Campaign, Why: why, Err: err})
 		}
 		return
 	}

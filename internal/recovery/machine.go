@@ -128,12 +128,12 @@ type Machine struct {
 	// Log, set before Run, has the logs of lines. If nil, this node cannot read them, and rebuilds no campaign whose line has a log.
 	Log LineLogs
 
-	records Records
-	ledger  Ledger
-	gate    Gate
-	sink    record.Sink // finds the coupons that the ledger refuses, and makes them dead letters
-	events  Events
-	reached reachedRuns
+	records   Records
+	ledger    Ledger
+	gate      Gate
+	sink      record.Sink // finds the coupons that the ledger refuses, and makes them dead letters
+	onRebuilt func(Rebuilt)
+	reached   reachedRuns
 	*Watch
 	stats struct{ verified, begun, finished, failed, lost atomic.Int64 }
 }
@@ -187,15 +187,9 @@ const (
 	reloads = 20
 )
 
-// Events are called with what a Machine finds and does. Each may be nil.
-type Events struct {
-	Rebuilt func(Rebuilt) // at the end of each attempt
-	Refused func(error)   // once for each campaign whose ledger was rolled back or whose gate is in a stale epoch
-}
-
-// New returns a Machine of a gate and its ledger.
-func New(records Records, book Ledger, gate Gate, events Events) *Machine {
-	return &Machine{records: records, ledger: book, gate: gate, sink: record.NewSink(records), events: events, reached: reachedRuns{ledger: book}, Watch: newWatch(events.Refused)}
+// New returns a Machine of a gate and its ledger, which keeps what it finds in a Watch. onRebuilt, if not nil, is called at the end of each attempt.
+func New(records Records, book Ledger, gate Gate, watch *Watch, onRebuilt func(Rebuilt)) *Machine {
+	return &Machine{records: records, ledger: book, gate: gate, sink: record.NewSink(records), onRebuilt: onRebuilt, reached: reachedRuns{ledger: book}, Watch: watch}
 }
 
 // Stats returns the counters.

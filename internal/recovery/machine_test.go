@@ -91,7 +91,7 @@ func TestF01OpenCampaignsAreRebuiltFirst(t *testing.T) {
 				for n := range 1000 {
 					b.active = append(b.active, gate.Revision{Campaign: id(n), Epoch: 1, Open: slices.Contains(c.open, n)})
 				}
-				r := recovery.New(b, b, g, recovery.Events{})
+				r := recovery.New(b, b, g, recovery.NewWatch(nil), nil)
 				ctx, end := context.WithCancel(t.Context())
 				ended := make(chan error)
 				go func() { ended <- r.Run(ctx) }()
@@ -129,12 +129,12 @@ func TestANodeWithoutTheLogOfALineTellsSoAndBeginsNoAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, g := &loggedBook{slowBook{active: []gate.Revision{{Campaign: "c", Epoch: 1}}, begun: make(chan firstcome.CampaignID, 1)}}, &fragileGate{}
 		told := make(chan recovery.Rebuilt, 1)
-		r := recovery.New(b, b, g, recovery.Events{Rebuilt: func(one recovery.Rebuilt) {
+		r := recovery.New(b, b, g, recovery.NewWatch(nil), func(one recovery.Rebuilt) {
 			select {
 			case told <- one:
 			default:
 			}
-		}})
+		})
 		g.restarted.Store(true)
 		ctx, end := context.WithCancel(t.Context())
 		ended := make(chan error)
@@ -182,7 +182,7 @@ func (b *plainBook) GiveUpRebuild(context.Context, recovery.Rebuild) error { ret
 func TestF05ARebuildThatIsUnderWayIsKnownAsOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, g := &plainBook{}, &crampedGate{asked: make(chan bool), answer: make(chan bool)}
-		r := recovery.New(b, b, g, recovery.Events{})
+		r := recovery.New(b, b, g, recovery.NewWatch(nil), nil)
 		knows := func(when string, broken, rebuilding int, why error) {
 			t.Helper()
 			s, trouble := r.Stats(), r.Troubles()["c"]
@@ -208,7 +208,7 @@ func TestF05ARebuildThatIsUnderWayIsKnownAsOne(t *testing.T) {
 func TestF18ARebuildOfAnotherNodeIsKnownAsOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &slowBook{active: []gate.Revision{{Campaign: "c", Epoch: 1, Rebuilding: true}}, begun: make(chan firstcome.CampaignID)}
-		r := recovery.New(b, b, &fragileGate{}, recovery.Events{})
+		r := recovery.New(b, b, &fragileGate{}, recovery.NewWatch(nil), nil)
 		ctx, end := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- r.Run(ctx) }()
@@ -289,7 +289,7 @@ func TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain(t *testing.T) {
 				b, g := &countingBook{left: c.left}, &lateGate{frozen: c.frozen}
 				g.switched.Store(c.as.Rebuilding)
 				b.active = []gate.Revision{c.as}
-				r := recovery.New(b, b, g, recovery.Events{})
+				r := recovery.New(b, b, g, recovery.NewWatch(nil), nil)
 				ctx, end := context.WithCancel(t.Context())
 				ended := make(chan error)
 				go func() { ended <- r.Run(ctx) }()
@@ -313,7 +313,7 @@ func TestF05WhoWantsALostGateRebuiltIsNotMisledByAnAttemptThatIsGivenUp(t *testi
 	b, g := &countingBook{}, &lateGate{}
 	g.switched.Store(true)
 	b.active = []gate.Revision{{Campaign: "c", Epoch: 2, Rebuilding: true}}
-	r := recovery.New(b, b, g, recovery.Events{})
+	r := recovery.New(b, b, g, recovery.NewWatch(nil), nil)
 	done, err := r.Rebuild(t.Context(), "op", "c", recovery.Order{IfLost: true})
 	if err != nil || done.Epoch != 7 || r.Stats().Begun != 0 {
 		t.Errorf("%+v, %v; %+v", done, err, r.Stats())
@@ -338,7 +338,7 @@ func (g *shyGate) Inspect(ctx context.Context, a gate.Revision) error {
 func TestF01ACampaignOfWhichTheGateSaysNothingIsAskedAboutAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, g := &slowBook{active: []gate.Revision{{Campaign: "c", Epoch: 1}}, begun: make(chan firstcome.CampaignID)}, &shyGate{}
-		r := recovery.New(b, b, g, recovery.Events{})
+		r := recovery.New(b, b, g, recovery.NewWatch(nil), nil)
 		stop := stage.Run(t, r.Run)
 		defer stop()
 		synctest.Wait()
@@ -363,7 +363,7 @@ func (b *fencedBook) Record(context.Context, record.Batch) (record.Result, error
 func TestF18ARecorderThatMeetsARebuildHasTheCampaignLookedAt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &fencedBook{slowBook{active: []gate.Revision{{Campaign: "c", Epoch: 1}}, begun: make(chan firstcome.CampaignID)}}
-		r := recovery.New(b, b, &fragileGate{}, recovery.Events{})
+		r := recovery.New(b, b, &fragileGate{}, recovery.NewWatch(nil), nil)
 		defer stage.Run(t, r.Run)()
 		synctest.Wait()
 		b.active = []gate.Revision{{Campaign: "c", Epoch: 1, Rebuilding: true}}

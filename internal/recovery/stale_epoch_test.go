@@ -127,7 +127,7 @@ func (g *agingGate) Bury(context.Context, record.Batch, string) (record.Result, 
 func aging(t *testing.T, test func(t *testing.T, g *agingGate, r *recovery.Machine, told *[]error)) {
 	synctest.Test(t, func(t *testing.T) {
 		g, told := &agingGate{gate: 1, ledger: 1}, &[]error{}
-		r := recovery.New(g, g, g, recovery.Events{Refused: func(err error) { *told = append(*told, err) }})
+		r := recovery.New(g, g, g, recovery.NewWatch(func(err error) { *told = append(*told, err) }), nil)
 		stop := stage.Run(t, r.Run)
 		defer stop()
 		time.Sleep(1500 * time.Millisecond) // it has looked twice, and looks again in half a second
@@ -180,7 +180,7 @@ func TestF03AStaleGateIsRebuiltOnceNoNodeReachesAnother(t *testing.T) {
 				seen := &sync.Map{}
 				near := &agingGate{gate: 1, ledger: 2, run: "stale", seen: seen}
 				far := &agingGate{gate: 1, ledger: 2, run: c.run, seen: seen, hangs: make(chan struct{})}
-				node, other := recovery.New(near, near, near, recovery.Events{}), recovery.New(far, far, far, recovery.Events{})
+				node, other := recovery.New(near, near, near, recovery.NewWatch(nil), nil), recovery.New(far, far, far, recovery.NewWatch(nil), nil)
 				node.Auto = true
 				defer stage.Run(t, node.Run)()
 				stop := stage.Run(t, other.Run)

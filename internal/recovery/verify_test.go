@@ -167,7 +167,7 @@ func TestF04ANodeThatWasToldANumberWhichTheGateForgotHasItRebuilt(t *testing.T) 
 				for node, after := range map[string]time.Duration{"early": 0, "late": 900 * time.Millisecond} {
 					reached := &toldGate{g, c.told[node]}
 					book := &cutBook{answer: c.answer, gate: g, begun: begun, node: node}
-					r := recovery.New(book, book, reached, recovery.Events{})
+					r := recovery.New(book, book, reached, recovery.NewWatch(nil), nil)
 					go func() {
 						time.Sleep(after)
 						if err := r.Run(ctx); err != nil {
@@ -212,7 +212,7 @@ func TestF04AnOrderToRebuildWaitsForANodeThatWasToldMore(t *testing.T) {
 				g, begun := &cutGate{was: "first", is: "first"}, make(chan string, 10)
 				rebuilder := func(node string, told int64) *recovery.Machine {
 					book := &cutBook{answer: firstcome.Decided, gate: g, begun: begun, node: node}
-					return recovery.New(book, book, &toldGate{g, gate.Witness{Epoch: 1, Number: told}}, recovery.Events{})
+					return recovery.New(book, book, &toldGate{g, gate.Witness{Epoch: 1, Number: told}}, recovery.NewWatch(nil), nil)
 				}
 				ctx, end := context.WithTimeout(t.Context(), 10*time.Second)
 				defer end()

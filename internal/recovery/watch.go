@@ -14,7 +14,7 @@ import (
 
 // A Watch keeps what this node knows about the gate of each campaign: whether it needs a rebuild, is refused, or must be checked. It makes no calls.
 type Watch struct {
-	onRefused func(error) // see Events.Refused
+	onRefused func(error) // see NewWatch
 	noticed   chan firstcome.CampaignID
 
 	mu      sync.Mutex // guards what follows
@@ -24,7 +24,8 @@ type Watch struct {
 	doubted map[firstcome.CampaignID]bool          // whose gate must be checked because their epoch has ended
 }
 
-func newWatch(onRefused func(error)) *Watch {
+// NewWatch returns a Watch. onRefused, if not nil, is called once for each campaign whose ledger was rolled back or whose gate is in a stale epoch.
+func NewWatch(onRefused func(error)) *Watch {
 	return &Watch{
 		onRefused: onRefused, noticed: make(chan firstcome.CampaignID, 1024),
 		broken: map[firstcome.CampaignID]error{}, refused: map[firstcome.CampaignID]error{}, doubted: map[firstcome.CampaignID]bool{},

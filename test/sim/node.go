@@ -73,7 +73,7 @@ func (t *town) boot(name string) *node {
 	if b.refills != nil {
 		book.rebuilds = b.refills(t.ledger)
 	}
-	machine = recovery.New(book, book, end, recovery.Events{})
+	machine = recovery.New(book, book, end, recovery.NewWatch(nil), nil)
 	machine.Auto = t.auto()
 	var places line.Log
 	if t.topic != nil && t.unable != name {
