@@ -114,7 +114,7 @@ var recoveryBugs = []mutant{
 	},
 	{
 		bug:  "nobody hears that a line's log cannot be read",
-		file: "internal/recovery/inspect.go", old: "if isOfLog && m.events.Rebuilt != nil {", new: "if !isOfLog && m.events.Rebuilt != nil {",
+		file: "internal/recovery/inspect.go", old: "if isOfLog && m.onRebuilt != nil {", new: "if !isOfLog && m.onRebuilt != nil {",
 		pkg: "./internal/recovery", test: "TestANodeWithoutTheLogOfALineTellsSoAndBeginsNoAttempt",
 	},
 	{
@@ -219,7 +219,7 @@ var recoveryBugs = []mutant{
 	},
 	{
 		bug:  "whoever looks does not see that an epoch has ended",
-		file: "internal/recovery/watch.go", old: "known && was.Epoch != a.Epoch", new: "known && was > a.Epoch",
+		file: "internal/recovery/watch.go", old: "known && was.Epoch != a.Epoch", new: "known && was.Epoch > a.Epoch",
 		pkg: "./internal/recovery", test: "TestF03AGateIsAskedASecondAfterItsEpochEnded",
 	},
 	{
