@@ -46,16 +46,6 @@ type Options struct {
 	ShutdownGrace time.Duration // for requests in flight when Serve must end; default 15s
 }
 
-func (o Options) withDefaults() Options {
-	o.MaxConnections = cmp.Or(o.MaxConnections, 8192)
-	o.ReadHeaderTimeout = cmp.Or(o.ReadHeaderTimeout, 5*time.Second)
-	o.ReadTimeout = cmp.Or(o.ReadTimeout, 15*time.Second) + o.HandlerWait
-	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second) + o.HandlerWait
-	o.IdleTimeout = cmp.Or(o.IdleTimeout, 2*time.Minute)
-	o.ShutdownGrace = cmp.Or(o.ShutdownGrace, 15*time.Second)
-	return o
-}
-
 // A Server answers the requests of a listener. Make one with New; it serves once.
 type Server struct {
 	Options
@@ -68,7 +58,12 @@ type Server struct {
 
 // New returns a Server.
 func New(o Options) *Server {
-	o = o.withDefaults()
+	o.MaxConnections = cmp.Or(o.MaxConnections, 8192)
+	o.ReadHeaderTimeout = cmp.Or(o.ReadHeaderTimeout, 5*time.Second)
+	o.ReadTimeout = cmp.Or(o.ReadTimeout, 15*time.Second) + o.HandlerWait
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second) + o.HandlerWait
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, 2*time.Minute)
+	o.ShutdownGrace = cmp.Or(o.ShutdownGrace, 15*time.Second)
 	return &Server{
 		Options: o, conns: newConns(o.MaxConnections),
 		handed: make(chan net.Conn), stopped: make(chan struct{}),

@@ -109,7 +109,7 @@ func (w *Waiter) Recorded(id firstcome.CampaignID, coupons []firstcome.Coupon) {
 	}
 }
 
-// Run subscribes, reads and asks until ctx ends.
+// Run subscribes to the gate's messages, again after each failure, and reads and asks until ctx ends.
 func (w *Waiter) Run(ctx context.Context) error {
 	var serving sync.WaitGroup
 	start := func(id firstcome.CampaignID, c *callers) { serving.Go(func() { w.serveCallers(ctx, id, c) }) }
@@ -119,21 +119,15 @@ func (w *Waiter) Run(ctx context.Context) error {
 		start(id, c)
 	}
 	w.mu.Unlock()
-	w.follow(ctx)
+	for waits := wait.NewBackoff(rereadEvery, longestReread); ctx.Err() == nil; {
+		_ = w.gate.WatchDrained(ctx, waits.Reset, w.hint) // until it is back, read finds what the messages would report
+		_ = waits.Pause(ctx)
+	}
 	w.mu.Lock()
 	w.serve = nil
 	w.mu.Unlock()
 	serving.Wait()
 	return nil
-}
-
-// follow subscribes to the gate's messages, again after each failure, until ctx ends.
-func (w *Waiter) follow(ctx context.Context) {
-	waits := wait.NewBackoff(rereadEvery, longestReread)
-	for ctx.Err() == nil {
-		_ = w.gate.WatchDrained(ctx, waits.Reset, w.hint) // until it is back, read finds what the messages would report
-		_ = waits.Pause(ctx)
-	}
 }
 
 // serveCallers polls how far a campaign is drained, and asks about the claims with drained numbers, while callers wait. It reads at once, because it

@@ -62,14 +62,6 @@ func (t *topic) learn(ctx context.Context, client *kgo.Client) {
 	}
 }
 
-// refused makes the limit smaller than records that the topic did not take together: the brokers' setting, or half of the refused size.
-func (t *topic) refused(ctx context.Context, client *kgo.Client, records []*kgo.Record) {
-	t.learn(ctx, client)
-	if size := min(sizeOf(records), mostBytes); t.limit() >= size {
-		t.most.Store(int64(size / 2))
-	}
-}
-
 // sizeOf returns the most bytes of a batch with these records.
 func sizeOf(records []*kgo.Record) int {
 	size := batchBytes
@@ -106,8 +98,11 @@ func (t *topic) produce(ctx context.Context, client *kgo.Client, records []*kgo.
 		group := records[:t.fitting(records)]
 		left, why := t.send(ctx, client, group)
 		records = slices.Concat(left, records[len(group):])
-		if isTooLarge(why) {
-			t.refused(ctx, client, group)
+		if isTooLarge(why) { // the limit becomes smaller than the group: the brokers' setting, or half of the refused size
+			t.learn(ctx, client)
+			if size := min(sizeOf(group), mostBytes); t.limit() >= size {
+				t.most.Store(int64(size / 2))
+			}
 		}
 		if why == nil || isTooLarge(why) && len(group) > 1 {
 			continue // what is left comes again, in smaller batches

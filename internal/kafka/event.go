@@ -39,16 +39,13 @@ const (
 // sourceOf returns the source of events of a ledger.
 func sourceOf(ledger string) string { return "urn:firstcome:ledger:" + ledger }
 
-// idOf returns the id of a fact's event. It consists of the coupon and the kind of fact, so a restored ledger gives the same fact the same id.
-func idOf(f *firstcome.Fact) string {
-	return string(f.Coupon.Campaign) + "/" + strconv.FormatInt(f.Coupon.Number, 10) + "/" + strings.TrimPrefix(string(f.Kind), "coupon.")
-}
-
-// eventOf returns the event of a fact of a ledger.
+// eventOf returns the event of a fact of a ledger. Its id consists of the coupon and the kind of fact, so a restored ledger gives the same fact the
+// same id.
 func eventOf(ledger string, f *firstcome.Fact) Event {
 	id := string(f.Coupon.Campaign)
+	coupon := id + "/" + strconv.FormatInt(f.Coupon.Number, 10)
 	return Event{
-		SpecVersion: specVersion, ID: idOf(f), Source: sourceOf(ledger), Type: string(f.Kind), Subject: id + "/" + strconv.FormatInt(f.Coupon.Number, 10),
+		SpecVersion: specVersion, ID: coupon + "/" + strings.TrimPrefix(string(f.Kind), "coupon."), Source: sourceOf(ledger), Type: string(f.Kind), Subject: coupon,
 		Time: wire.Time(f.At()), DataContentType: "application/json", DataSchema: dataSchema, Campaign: id, Position: f.Position, Data: wire.FactOf(f),
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -69,20 +71,10 @@ func (c *consumer) leave() {
 	_ = c.client.LeaveGroupContext(ctx)
 	c.cut() // Close would wait for a broker that hangs
 	c.client.Close()
-	for number := range c.numbers() {
-		c.drop([]int32{number})
-	}
-}
-
-// numbers returns the partitions of which records were read.
-func (j *Journal) numbers() map[int32]bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	numbers := map[int32]bool{}
-	for number := range j.partitions {
-		numbers[number] = true
-	}
-	return numbers
+	c.mu.Lock()
+	numbers := slices.Collect(maps.Keys(c.partitions))
+	c.mu.Unlock()
+	c.drop(numbers)
 }
 
 // commit commits the offsets of finished records.

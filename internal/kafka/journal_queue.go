@@ -188,8 +188,12 @@ func (j *Journal) share(ctx context.Context, q *queue) (*share, error) {
 			case err != nil, len(all.records) > 0 && (len(all.Coupons)+len(b.Coupons) > j.options.Coupons || !all.joins(b)):
 				return all, nil // this record comes in the next batch
 			}
-			all.CampaignUID = b.CampaignUID
-			all.join(b)
+			all.CampaignUID, all.Epoch = b.CampaignUID, max(all.Epoch, b.Epoch)
+			all.Coupons = append(all.Coupons, b.Coupons...)
+			slices.SortStableFunc(all.Coupons, byNumber)
+			all.Coupons = slices.Compact(all.Coupons) // a relay may have appended them twice
+			all.Garbage = append(all.Garbage, b.Garbage...)
+			all.Line.Add(b.Line)
 			all.records = append(all.records, one)
 		}
 	}
@@ -199,16 +203,6 @@ func (j *Journal) share(ctx context.Context, q *queue) (*share, error) {
 // joins reports whether a batch may be recorded together with p. A batch without an epoch has no coupons.
 func (p *share) joins(b record.Batch) bool {
 	return p.CampaignUID == b.CampaignUID && (p.Epoch == b.Epoch || p.Epoch == 0 || b.Epoch == 0)
-}
-
-// join adds a batch to p.
-func (p *share) join(b record.Batch) {
-	p.Epoch = max(p.Epoch, b.Epoch)
-	p.Coupons = append(p.Coupons, b.Coupons...)
-	slices.SortStableFunc(p.Coupons, byNumber)
-	p.Coupons = slices.Compact(p.Coupons) // a relay may have appended them twice
-	p.Garbage = append(p.Garbage, b.Garbage...)
-	p.Line.Add(b.Line)
 }
 
 func byNumber(a, b firstcome.Coupon) int { return int(min(max(a.Number-b.Number, -1), 1)) }
