@@ -53,7 +53,11 @@ func (s *campaigns) create(w http.ResponseWriter, r *http.Request, c auth.Caller
 func (o object) newID(wrong *mistakes) (firstcome.CampaignID, error) {
 	raw, ok := o["id"]
 	if !ok {
-		return makeID()
+		made, err := uuid.NewV7() // sorts by creation time
+		if err != nil {
+			return "", fmt.Errorf("generate an id: %w", err)
+		}
+		return firstcome.ParseCampaignID(made.String())
 	}
 	text := wrong.readString("id", raw)
 	id, err := firstcome.ParseCampaignID(text)
@@ -61,15 +65,6 @@ func (o object) newID(wrong *mistakes) (firstcome.CampaignID, error) {
 		wrong.refuse("id", err.Error())
 	}
 	return id, nil
-}
-
-// makeID returns a version 7 UUID, which sorts by creation time.
-func makeID() (firstcome.CampaignID, error) {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return "", fmt.Errorf("generate an id: %w", err)
-	}
-	return firstcome.ParseCampaignID(id.String())
 }
 
 // list answers GET /v1/campaigns.
@@ -164,9 +159,6 @@ func versionOf(tag string) (int64, bool) {
 	return version, quoted && ends && err == nil && version > 0 && digits == strconv.FormatInt(version, 10)
 }
 
-// etag returns a version as an ETag.
-func etag(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
-
 // switchTo returns the handler of POST /v1/campaigns/{id}/pause, resume or close.
 func (s *campaigns) switchTo(to firstcome.ChangeKind) handler {
 	return of(func(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
@@ -239,7 +231,7 @@ func (s *campaigns) write(w http.ResponseWriter, r *http.Request, status int, ke
 	if err != nil {
 		return err
 	}
-	w.Header().Set("ETag", etag(c.Version))
+	w.Header().Set("ETag", `"`+strconv.FormatInt(c.Version, 10)+`"`)
 	return writeJSON(w, status, wireCampaign(c))
 }
 

@@ -99,7 +99,11 @@ func (s *claims) read(w http.ResponseWriter, r *http.Request, c auth.Caller, id 
 	}
 	place, answer, err := s.claimOf(r.Context(), id, user)
 	if isNone(err) && at != (firstcome.Ticket{}) {
-		return s.placeOver(r.Context(), id, user, at)
+		over := notFound() // its outcome is how the place ended
+		if over.Outcome, err = s.became(r.Context(), id, user, at); err != nil {
+			return err
+		}
+		return over
 	}
 	if err != nil {
 		return err
@@ -109,17 +113,6 @@ func (s *claims) read(w http.ResponseWriter, r *http.Request, c auth.Caller, id 
 	}
 	writeBody(w, http.StatusOK, answer)
 	return nil
-}
-
-// placeOver returns the 404 for a user who has neither a coupon nor a ticket. Its outcome is how the place at ended.
-func (s *claims) placeOver(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, at firstcome.Ticket) error {
-	outcome, err := s.became(ctx, id, user, at)
-	if err != nil {
-		return err
-	}
-	p := notFound()
-	p.Outcome = outcome
-	return p
 }
 
 // userOf returns the user in the path. It returns an error if the caller may not ask about the user or the campaign
@@ -185,15 +178,6 @@ func (s *claims) leave(w http.ResponseWriter, r *http.Request, c auth.Caller, id
 		return err
 	}
 	return p
-}
-
-// campaignID returns the campaign id in the path. If it is not a valid id, no such campaign exists.
-func campaignID(r *http.Request) (firstcome.CampaignID, error) {
-	id, err := firstcome.ParseCampaignID(r.PathValue("id"))
-	if err != nil {
-		return "", firstcome.ErrNoCampaign
-	}
-	return id, nil
 }
 
 // userID returns the user id in the path, byte by byte. With a user's own token, every other user is not found.

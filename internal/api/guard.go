@@ -35,9 +35,14 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		err = g.route.serve(w, r, caller)
 	}
-	if err != nil {
-		g.refuse(w, r, err)
+	if err == nil {
+		return
 	}
+	p := problemOf(err)
+	if p.Status == http.StatusServiceUnavailable {
+		g.Observer.Warn("a request was answered with 503", "route", r.Pattern, "err", err)
+	}
+	writeProblem(w, p)
 }
 
 // readWait is how long a request may read from the ledger and the gate, the same as a write waits for the ledger. Reads
@@ -61,15 +66,6 @@ func (g *guard) survive(w http.ResponseWriter, r *http.Request) {
 	}
 	g.Log.Error("a request failed on a fault of firstcome", "route", r.Pattern, "cause", cause, "stack", string(debug.Stack()))
 	writeProblem(w, newProblem(fault, "a fault of firstcome: its log says more"))
-}
-
-// refuse answers with an error.
-func (g *guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	p := problemOf(err)
-	if p.Status == http.StatusServiceUnavailable {
-		g.Observer.Warn("a request was answered with 503", "route", r.Pattern, "err", err)
-	}
-	writeProblem(w, p)
 }
 
 // admit returns the caller, or the error that refuses the request.

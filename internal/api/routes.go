@@ -33,9 +33,9 @@ type handler func(http.ResponseWriter, *http.Request, auth.Caller) error
 // of returns a handler that calls serve with the campaign id in the path.
 func of(serve func(http.ResponseWriter, *http.Request, auth.Caller, firstcome.CampaignID) error) handler {
 	return func(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
-		id, err := campaignID(r)
+		id, err := firstcome.ParseCampaignID(r.PathValue("id"))
 		if err != nil {
-			return err
+			return firstcome.ErrNoCampaign // no campaign has such an id
 		}
 		return serve(w, r, c, id)
 	}

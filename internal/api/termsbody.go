@@ -67,13 +67,7 @@ func parseTerms(o object, wrong *mistakes) (*edit, error) {
 	if raw, ok := o["coupon"]; ok {
 		e.readCoupon(raw)
 	}
-	e.check()
-	return e, e.err()
-}
-
-// check refuses combinations of the fields in the body that would not be allowed in any campaign. So one answer lists these
-// mistakes together with the fields that could not be parsed.
-func (e *edit) check() {
+	// Refuse combinations of fields, too, so that one answer lists them together with the fields that could not be parsed.
 	alone := firstcome.Terms{Name: "a name", Answer: firstcome.Recorded, Pace: &firstcome.Pace{}}
 	e.apply(&alone)
 	for _, wrong := range fieldErrors(alone.Check()) {
@@ -81,6 +75,7 @@ func (e *edit) check() {
 			e.refuse(wrong.Field, wrong.Reason)
 		}
 	}
+	return e, e.err()
 }
 
 // field reads a field, if present, and adds a step that sets it in the terms.

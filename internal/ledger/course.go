@@ -33,25 +33,20 @@ func (rd *Reads) Course(ctx context.Context, id firstcome.CampaignID, last int64
 
 // StepsAt returns the steps of the given numbers, in number order, without Nth. It skips numbers without a coupon.
 func (rd *Reads) StepsAt(ctx context.Context, id firstcome.CampaignID, numbers []int64) (steps []Step, err error) {
-	err = rd.atNumbers(ctx, id, numbers, `SELECT number, issued_at, recorded_at FROM coupons`, func(take sqldb.Scan) error {
-		var s Step
-		err := take(&s.Number, sqldb.Time(&s.IssuedAt), sqldb.Time(&s.RecordedAt))
-		steps = append(steps, s)
-		return err
-	})
-	return steps, sqldb.Wrap(err, "read the course of %s", id)
-}
-
-// atNumbers completes a query of coupons with the given numbers, and calls each with every row, in number order.
-func (rd *Reads) atNumbers(ctx context.Context, id firstcome.CampaignID, numbers []int64, query string, each func(sqldb.Scan) error) error {
-	return sqldb.InChunks(numbers, func(numbers []int64) error {
+	err = sqldb.InChunks(numbers, func(numbers []int64) error {
 		args := []any{string(id)}
 		for _, number := range numbers {
 			args = append(args, number)
 		}
-		rows, err := rd.db.Read.QueryContext(ctx, sqldb.Repeated(query+` WHERE campaign_id = ? AND number IN (%s) ORDER BY number`, `?`, len(numbers)), args...)
-		return sqldb.EachRow(rows, err, each)
+		rows, err := rd.db.Read.QueryContext(ctx, sqldb.Repeated(`SELECT number, issued_at, recorded_at FROM coupons WHERE campaign_id = ? AND number IN (%s) ORDER BY number`, `?`, len(numbers)), args...)
+		return sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
+			var s Step
+			err := take(&s.Number, sqldb.Time(&s.IssuedAt), sqldb.Time(&s.RecordedAt))
+			steps = append(steps, s)
+			return err
+		})
 	})
+	return steps, sqldb.Wrap(err, "read the course of %s", id)
 }
 
 // A VoidStep has the time of a campaign's nth void.

@@ -2,7 +2,6 @@ package load
 
 import (
 	"fmt"
-	"net/http"
 	"regexp"
 	"slices"
 	"time"
@@ -77,12 +76,4 @@ func placed(said *fastjson.Value) Answer {
 		place.ETASeconds = &seconds
 	}
 	return Answer{Outcome: firstcome.Waiting, Place: &place}
-}
-
-// parseOwn parses the answer to the question for one's own claim: a coupon, or a place. Anything else is unknown.
-func parseOwn(status int, body []byte) Answer {
-	if answer := ParseAnswer(status, body); answer.Outcome != 0 || status != http.StatusOK {
-		return answer
-	}
-	return ParseAnswer(firstcome.Waiting.Status(), body) // the status differs from that of the answer to a claim
 }

@@ -80,7 +80,9 @@ func (d *durations) add(one time.Duration) {
 
 // follow adds the figures of the followers, who are in the order of their tickets. ahead is by how much the server's clock is ahead of ours.
 func (r *Result) follow(c Options, crowd *crowd, all []*follower, before client.Campaign, ahead time.Duration) {
-	l := &Line{Followed: int64(len(all)), Ends: map[audit.End]int64{}, Looks: crowd.figures()}
+	l := &Line{Followed: int64(len(all)), Ends: map[audit.End]int64{}}
+	looks := &crowd.stats
+	l.Looks = Looks{Line: crowd.looks.asked.Load(), Latency: latency(looks.took.Histogram), Late: latency(looks.late.Histogram), Trouble: looks.trouble}
 	if before.Pace != nil {
 		l.PerSecond = before.Pace.PerSecond
 	}
@@ -138,14 +140,6 @@ func (r *Result) remember(c Options, f *follower) {
 		return
 	}
 	r.history = append(r.history, claim)
-}
-
-// figures returns the figures of the crowd's requests.
-func (c *crowd) figures() Looks {
-	s := &c.stats
-	return Looks{
-		Line: c.looks.asked.Load(), Latency: latency(s.took.Histogram), Late: latency(s.late.Histogram), Trouble: s.trouble,
-	}
 }
 
 // eta compares users' ETAs on joining with when they were served. It returns nil if there were no ETAs.

@@ -61,7 +61,9 @@ func (l *looker) readLine() (line client.Line, failed sight) {
 func (l *looker) claim(f *follower) (status int, seen sight) {
 	var answer Answer
 	status, seen = l.do(http.MethodGet, l.claimPath(f), func(status int, body []byte) error {
-		answer = parseOwn(status, body)
+		if answer = ParseAnswer(status, body); answer.Outcome == 0 && status == http.StatusOK {
+			answer = ParseAnswer(firstcome.Waiting.Status(), body) // a place: the status differs from that of the answer to a claim
+		}
 		return nil
 	})
 	switch {

@@ -17,8 +17,13 @@ const makeWithin = time.Second
 
 // Apply applies a change: see gate.Applier. It may be repeated. firstcome.ErrBusy means that it was not done, and may be soon.
 func (g *Gate) Apply(ctx context.Context, change firstcome.Change) (refused bool, err error) {
-	k, err := g.keysFor(ctx, change)
+	var k *keys
 	var a *answer
+	if change.CampaignUID != "" {
+		k = g.conn.keyring.renew(change.Campaign, change.CampaignUID)
+	} else {
+		k, err = g.conn.keysOf(ctx, change.Campaign)
+	}
 	if err == nil {
 		a, err = g.apply(ctx, k, change)
 	}
@@ -38,14 +43,6 @@ func (g *Gate) Apply(ctx context.Context, change firstcome.Change) (refused bool
 // apply runs the apply script.
 func (g *Gate) apply(ctx context.Context, k *keys, change firstcome.Change) (*answer, error) {
 	return g.conn.run(ctx, applyScript, k, g.changeArgs(change, g.conn.remembers.witness(k))...)
-}
-
-// keysFor returns the keys of a change's campaign.
-func (g *Gate) keysFor(ctx context.Context, change firstcome.Change) (*keys, error) {
-	if change.CampaignUID != "" {
-		return g.conn.keyring.renew(change.Campaign, change.CampaignUID), nil
-	}
-	return g.conn.keysOf(ctx, change.Campaign)
 }
 
 // make applies the change that makes a campaign, if no gate ever had the campaign. It makes none if Redis was emptied or replaced since this gate

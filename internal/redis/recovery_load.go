@@ -234,14 +234,8 @@ func (rec *Recovery) keepTickets(ctx context.Context, k *keys, to *loading) erro
 		}
 		return to.put(ctx, user, entry)
 	})
-	if isOfAnotherType(err) { // then nobody knows
+	if e := (*Error)(nil); errors.As(err, &e) && e.Code == "WRONGTYPE" { // nobody knows who has a ticket
 		return nil
 	}
 	return err
-}
-
-// isOfAnotherType reports whether an error means that a key is of another type.
-func isOfAnotherType(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Code == "WRONGTYPE"
 }
