@@ -89,7 +89,8 @@ func openLedger(ctx context.Context, path string, o ledger.Options, text []byte)
 	return l, secret, nil
 }
 
-// keepSecret keeps a new secret beside a ledger that has no campaigns yet.
+// keepSecret keeps a new secret beside a ledger that has no campaigns yet. It creates the whole file or nothing. Only its owner can read it, and it is
+// on disk before a coupon code is made with the secret. The caller has the ledger's lock, so no other process writes a secret.
 func keepSecret(ctx context.Context, l *ledger.Ledger, path string, text []byte) error {
 	campaigns, err := l.Reads.Campaigns(ctx, "", 1)
 	if err != nil {
@@ -99,13 +100,7 @@ func keepSecret(ctx context.Context, l *ledger.Ledger, path string, text []byte)
 	if len(campaigns) > 0 {
 		return usageError{fmt.Errorf("the ledger %s has campaigns, but the secret of their coupon codes is missing: restore %s, or name the secret with FIRSTCOME_SECRET or --secret-file", path, file)}
 	}
-	return writeSecret(file, text)
-}
-
-// writeSecret creates the whole file or nothing. Only its owner can read it, and it is on disk before a coupon code is made with the secret. The caller
-// has the ledger's lock, so no other process writes a secret.
-func writeSecret(file string, text []byte) error {
-	err := wholeFile(file, func(w io.Writer) error {
+	err = wholeFile(file, func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})

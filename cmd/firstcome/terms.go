@@ -93,9 +93,12 @@ func (v *timeOrNone) in(tz zoneName) error {
 	if tz == "" {
 		return fmt.Errorf("%q has no zone: write it like %s+09:00, or name the zone with --tz, like --tz Asia/Seoul", string(*v), at.Format("2006-01-02T15:04:05"))
 	}
-	there, err := inZone(at, tz.location())
-	if err != nil {
-		return fmt.Errorf("%q: %w", string(*v), err)
+	there, err := zone.Instant(at, tz.location())
+	switch {
+	case errors.Is(err, zone.ErrSkipped):
+		return fmt.Errorf("%q: %w: choose another time, or write it with its offset from UTC", string(*v), err)
+	case err != nil:
+		return fmt.Errorf("%q: %w: write it with its offset from UTC", string(*v), err)
 	}
 	*v = timeOrNone(there.Format(time.RFC3339Nano))
 	return nil

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/firstcome/firstcome/client"
@@ -43,16 +41,4 @@ func (z zoneName) text(at *client.Time) string {
 		return utc
 	}
 	return utc + there.Format(" (2006-01-02 15:04:05 MST)")
-}
-
-// inZone returns the time at which clocks in a zone show the date and time of day of at. The error says what to write if there is not exactly one.
-func inZone(at time.Time, in *time.Location) (time.Time, error) {
-	there, err := zone.Instant(at, in)
-	switch {
-	case errors.Is(err, zone.ErrSkipped):
-		err = fmt.Errorf("%w: choose another time, or write it with its offset from UTC", err)
-	case err != nil:
-		err = fmt.Errorf("%w: write it with its offset from UTC", err)
-	}
-	return there, err
 }

@@ -212,19 +212,14 @@ func (c *Console) protect(next http.Handler) http.Handler {
 			c.newView(w, r).refuse(errProxied)
 			return
 		}
-		if wait, ok := c.allow(r); !ok {
-			h.Set("Retry-After", strconv.FormatInt(int64(math.Ceil(wait.Seconds())), 10))
-			c.newView(w, r).refuse(errOften)
-			return
+		// Assets do not count: they cost no more than a refusal, whose page needs them.
+		if c.AllowAddress != nil && !strings.HasPrefix(r.URL.Path, Root+"/assets/") {
+			if wait, ok := c.AllowAddress(r); !ok {
+				h.Set("Retry-After", strconv.FormatInt(int64(math.Ceil(wait.Seconds())), 10))
+				c.newView(w, r).refuse(errOften)
+				return
+			}
 		}
 		guarded.ServeHTTP(w, r)
 	})
-}
-
-// allow reports whether the rate limit lets the client's address through. Assets do not count: they cost no more than a refusal, whose page needs them.
-func (c *Console) allow(r *http.Request) (wait time.Duration, ok bool) {
-	if c.AllowAddress == nil || strings.HasPrefix(r.URL.Path, Root+"/assets/") {
-		return 0, true
-	}
-	return c.AllowAddress(r)
 }

@@ -3,6 +3,7 @@ package console
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/firstcome/firstcome"
@@ -157,7 +158,7 @@ func (c *customerHandlers) inCampaign(v *view, page *customerPage, user firstcom
 	page.Unread = page.Of.Why != ""
 	if held, err := c.atGate(v, page, user); err != nil {
 		return err
-	} else if held.Number > 0 && !hasNumber(found, held.Number) { // issued, but not in the ledger yet
+	} else if held.Number > 0 && !slices.ContainsFunc(found, func(c firstcome.Coupon) bool { return c.Number == held.Number }) { // issued, but not in the ledger yet
 		found = append(found, held)
 	}
 	log, err := c.Ledger.AuditLog(ctx, ledger.LogFilter{Campaign: s.ID, User: user, Limit: 100})
@@ -180,15 +181,6 @@ func (c *customerHandlers) inCampaign(v *view, page *customerPage, user firstcom
 	}
 	page.Events, err = c.story(v, page, log)
 	return err
-}
-
-func hasNumber(coupons []firstcome.Coupon, number int64) bool {
-	for _, coupon := range coupons {
-		if coupon.Number == number {
-			return true
-		}
-	}
-	return false
 }
 
 // atGate asks the gate for a user's place, stays and coupon. If the gate decides nothing, it asks nothing.

@@ -46,18 +46,15 @@ func kindsIn(endings []ending) (kinds []string) {
 	return kinds
 }
 
-// endingOf returns the ending of a kind, or that of unknown if the kind does not exist.
-func endingOf(kind string) ending {
+// outcome returns the words for how a claim ended, or those of unknown if the kind does not exist.
+func (l language) outcome(kind string) string {
 	all := slices.Concat(outcomeEndings, otherEndings)
 	at := slices.IndexFunc(all, func(e ending) bool { return e.kind == kind })
 	if at < 0 {
 		at = len(all) - 1
 	}
-	return all[at]
+	return l.words(all[at].words)
 }
-
-// outcome returns the words for how a claim ended.
-func (l language) outcome(kind string) string { return l.words(endingOf(kind).words) }
 
 // state returns the words for a campaign's state: open, the outcome that a newcomer's claim would get, or empty if unknown.
 func (l language) state(state string) string {

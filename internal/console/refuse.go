@@ -238,19 +238,10 @@ func (v *view) why(err error) string {
 			return c.ko
 		}
 	}
-	if errors.As(err, &field) && hasHangul(field.Reason) { // it is one of the console's own reasons
+	if errors.As(err, &field) && strings.ContainsFunc(field.Reason, func(r rune) bool { return r >= '가' && r <= '힣' }) { // it is one of the console's own reasons
 		return field.Field + ": " + field.Reason
 	}
 	return "사용할 수 없는 값입니다"
-}
-
-func hasHangul(text string) bool {
-	for _, r := range text {
-		if r >= '가' && r <= '힣' {
-			return true
-		}
-	}
-	return false
 }
 
 // whyID returns what is wrong with an id. kind is user_id or campaign.

@@ -149,15 +149,12 @@ func (c *campaignHandlers) checkList(v *view, p *newPage) (found doctor.Findings
 	}
 	found.Hold(t.Answer != firstcome.Decided || c.Gate == nil, doctor.Warn, v.say("응답 시점", "answered when"),
 		v.say("Redis가 데이터를 잃으면, 고객에게 안내한 쿠폰이 유실될 수 있습니다.", "If Redis loses data, coupons that customers were told of can be lost."), "%s", answered)
-	found.Hold(!c.Auth.Open(), doctor.Warn, v.say("인증", "credentials"), v.say("키를 만들고 서버를 다시 시작하세요.", "Create a key and restart."), "%s", c.credentials(v))
-	return found
-}
-
-func (c *campaignHandlers) credentials(v *view) string {
-	if v.Auth.Open() {
-		return v.say("개발 모드: 누구나 관리자입니다.", "Development mode: everybody is admin.")
+	needed := v.say("키나 토큰이 필요합니다.", "A key or a token is needed.")
+	if c.Auth.Open() {
+		needed = v.say("개발 모드: 누구나 관리자입니다.", "Development mode: everybody is admin.")
 	}
-	return v.say("키나 토큰이 필요합니다.", "A key or a token is needed.")
+	found.Hold(!c.Auth.Open(), doctor.Warn, v.say("인증", "credentials"), v.say("키를 만들고 서버를 다시 시작하세요.", "Create a key and restart."), "%s", needed)
+	return found
 }
 
 // opening returns the instant of the opening in the zone and in UTC, and how far away it is.
