@@ -19,6 +19,11 @@ type News struct {
 	waiters map[firstcome.CampaignID]map[chan struct{}]bool // the channels of waiting readers
 }
 
+// NewNews returns the news of the facts in a database.
+func NewNews(d *sqldb.DB) *News {
+	return &News{read: d.Read, waiters: map[firstcome.CampaignID]map[chan struct{}]bool{}}
+}
+
 // Wait implements ledger.Reads.NewFacts.
 func (n *News) Wait(id firstcome.CampaignID) (told <-chan struct{}, forget func()) {
 	c := make(chan struct{})
@@ -62,15 +67,15 @@ const (
 	watched = 500
 )
 
-// watch wakes waiting readers when other nodes have added facts, until ctx ends. It queries the database only while a reader waits.
-func (n *News) watch(ctx context.Context) error {
+// Watch wakes waiting readers when other nodes have added facts, until ctx ends. It queries the database only while a reader waits.
+func (n *News) Watch(ctx context.Context) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	known := map[firstcome.CampaignID]int64{}
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-tick.C:
 		}
 		ids := n.awaited()

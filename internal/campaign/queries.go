@@ -16,8 +16,8 @@ type queries struct {
 	look func(t *sqldb.Tx, all []Claimants, each func(firstcome.Coupon) error) error
 	// insert writes coupons. They are grouped by campaign, and in number order.
 	insert func(t *sqldb.Tx, coupons []Placed) error
-	// update writes the rows of the campaigns that changed, as the transaction remembers them.
-	update func(t *sqldb.Tx) error
+	// update writes rows that the transaction changed.
+	update func(t *sqldb.Tx, changed map[*Row]inRow) error
 }
 
 var queriesSQLite = queries{

@@ -61,9 +61,9 @@ const rowColumns = `quantity, opens_at, closes_at, paused, closed, version, term
 	opened_at, sold_out_at, closed_at,
 	pace, waitlist, generation, last_ticket, served_through, served, waiting, due_at`
 
-// Row returns the state by which the campaign's claims are decided. It refuses a campaign that has another
-// gate or another secret. A retired campaign has no gate, so only the secret and the kind of gate must match.
-func (r *Store) Row(t *sqldb.Tx, id firstcome.CampaignID) (Row, error) {
+// Row returns the state by which the campaign's claims are decided, to be changed only with PutRow. It refuses a campaign that has
+// another gate or another secret. A retired campaign has no gate, so only the secret and the kind of gate must match.
+func (r *Store) Row(t *sqldb.Tx, id firstcome.CampaignID) (*Row, error) {
 	if s, ok := cacheOf(t).rows[id]; ok {
 		return s, nil
 	}
@@ -71,10 +71,11 @@ func (r *Store) Row(t *sqldb.Tx, id firstcome.CampaignID) (Row, error) {
 	if err == nil && s.RetiredAt.IsZero() {
 		err = s.Away
 	}
-	if err == nil {
-		cacheOf(t).rows[id] = s
+	if err != nil {
+		return nil, err
 	}
-	return s, err
+	cacheOf(t).rows[id] = &s
+	return &s, nil
 }
 
 func (r *Store) readRow(t *sqldb.Tx, id firstcome.CampaignID) (Row, error) {

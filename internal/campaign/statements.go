@@ -43,7 +43,7 @@ func Holders(t *sqldb.Tx, all []Claimants) (map[firstcome.CampaignID]map[firstco
 			holders[c.Campaign] = make(map[firstcome.UserID]*firstcome.Coupon, len(c.Users))
 		}
 	}
-	return holders, cacheOf(t).queries.look(t, all, func(c firstcome.Coupon) error {
+	return holders, byDialect[t.Dialect].look(t, all, func(c firstcome.Coupon) error {
 		holders[c.Campaign][c.User] = &c
 		return nil
 	})
@@ -69,7 +69,9 @@ func lookSQLite(t *sqldb.Tx, all []Claimants, each func(firstcome.Coupon) error)
 }
 
 // WriteCoupons inserts coupons. They are grouped by campaign, and in number order.
-func WriteCoupons(t *sqldb.Tx, coupons []Placed) error { return cacheOf(t).queries.insert(t, coupons) }
+func WriteCoupons(t *sqldb.Tx, coupons []Placed) error {
+	return byDialect[t.Dialect].insert(t, coupons)
+}
 
 // Claimants are users of one campaign whose coupons are looked up.
 type Claimants struct {
@@ -126,18 +128,17 @@ func insertSQLite(t *sqldb.Tx, coupons []Placed) error {
 
 // updateSQLite implements queries.update. It raises the counters and does not set them. So the schema checks P1
 // against the file, even if this process remembers wrong counters.
-func updateSQLite(t *sqldb.Tx) error {
-	args := make([]any, 0, 7*len(cacheOf(t).changed))
-	for id, was := range cacheOf(t).changed {
-		s := CachedRow(t, id)
+func updateSQLite(t *sqldb.Tx, changed map[*Row]inRow) error {
+	args := make([]any, 0, 7*len(changed))
+	for s, was := range changed {
 		if s.Line != was.line {
-			if err := updateLine(t, &s, was.line); err != nil {
+			if err := updateLine(t, s, was.line); err != nil {
 				return err
 			}
 		}
-		args = append(args, s.LastNumber-was.lastNumber, s.DecidedAt.UnixMicro(), string(id), s.Version, was.lastNumber, sqldb.Micros(s.OpenedAt), sqldb.Micros(s.SoldOutAt))
+		args = append(args, s.LastNumber-was.lastNumber, s.DecidedAt.UnixMicro(), string(s.ID), s.Version, was.lastNumber, sqldb.Micros(s.OpenedAt), sqldb.Micros(s.SoldOutAt))
 	}
-	return sqldb.InWidths(len(cacheOf(t).changed), func(from, width int) error {
+	return sqldb.InWidths(len(changed), func(from, width int) error {
 		raised, err := t.Change(updateStocks[width], args[7*from:7*(from+width)]...)
 		if err == nil && raised != int64(width) {
 			err = sqldb.ErrRowMoved

@@ -25,9 +25,8 @@ func lookInChunks(t *sqldb.Tx, all []Claimants, each func(firstcome.Coupon) erro
 
 // updateEach implements queries.update with a statement for each campaign, because most transactions on a server
 // have one campaign. It writes a line only if the line has changed.
-func updateEach(t *sqldb.Tx) error {
-	for id, was := range cacheOf(t).changed {
-		s := CachedRow(t, id)
+func updateEach(t *sqldb.Tx, changed map[*Row]inRow) error {
+	for s, was := range changed {
 		line, args := "", append(make([]any, 0, 20), // room for all arguments, including those of a line
 			s.InForce, s.Issued, s.LastNumber, s.Position, s.DecidedAt.UnixMicro(), sqldb.Micros(s.OpenedAt), sqldb.Micros(s.SoldOutAt),
 			s.Quarantined.Coupons, s.Quarantined.Until.UnixMicro(), sqldb.Micros(s.Quarantined.OpensAt), sqldb.Micros(s.Quarantined.ClosesAt), s.Quarantined.SoldOut)
@@ -37,7 +36,7 @@ func updateEach(t *sqldb.Tx) error {
 		}
 		_, err := t.Change(`UPDATE campaigns SET in_force = ?, issued = ?, last_number = ?, position = ?, decided_at = ?,
 			opened_at = ?, sold_out_at = ?, quarantined = ?, quarantined_until = ?, was_opens_at = ?, was_closes_at = ?, was_sold_out = ?`+line+` WHERE id = ?`,
-			append(args, id)...)
+			append(args, s.ID)...)
 		if err != nil {
 			return err
 		}

@@ -6,7 +6,7 @@
 // InsertPast, and the audit log with AddLog.
 //
 // On SQLite one process writes, so transactions remember rows: Store.Row reads each row once. PutRow keeps how a transaction
-// changes it, and WriteRows writes it. RowToChange reads the row from the database, and the caller writes it with a statement of its
+// changes it, and the transaction writes it at its end. RowToChange reads the row from the database, and the caller writes it with a statement of its
 // own.
 package campaign
 
@@ -44,13 +44,9 @@ type Options struct {
 	Backlog     int64            // as in ledger.Options
 }
 
-// New returns the rows of a database, whose transactions remember campaigns from now on, and the news of facts. It must be called
-// before the first transaction.
-func New(d *sqldb.DB, o Options) (*Store, *News) {
-	n := &News{read: d.Read, waiters: map[firstcome.CampaignID]map[chan struct{}]bool{}}
-	r := &Store{DB: d, queries: byDialect[d.Dialect], Secret: o.Secret, Fingerprint: o.Fingerprint, Gate: cmp.Or(o.Gate, OwnGate), backlog: backlogOf(o.Backlog), Existing: newExisting(d)}
-	d.Local, d.Watch = func() sqldb.Local { return newRowCache(r.queries, n) }, n.watch
-	return r, n
+// New returns the rows of a database, whose Local is News.NewCache.
+func New(d *sqldb.DB, o Options) *Store {
+	return &Store{DB: d, queries: byDialect[d.Dialect], Secret: o.Secret, Fingerprint: o.Fingerprint, Gate: cmp.Or(o.Gate, OwnGate), backlog: backlogOf(o.Backlog), Existing: newExisting(d)}
 }
 
 // UseGate sets the gate beside the ledger that decides this node's campaigns, and the topic through which its coupons pass. See

@@ -24,14 +24,13 @@ func (n *noted) Exec(query string, _ ...any) (int64, error) {
 func TestALineIsWrittenOnlyIfItMoved(t *testing.T) {
 	for name, d := range map[string]*sqldb.Dialect{"sqlite": &sqldb.SQLite, "mysql": &sqldb.MySQL, "postgres": &sqldb.PostgreSQL} {
 		for _, moved := range []bool{false, true} {
-			known, seen := newRowCache(byDialect[d], nil), &noted{}
-			s := Row{InForce: 1, Issued: 1, LastNumber: 1, Line: firstcome.Line{Generation: 1}}
-			known.changed["c"] = inRow{lastNumber: 0, line: s.Line}
+			known, seen := new(News).NewCache().(*rowCache), &noted{}
+			s := &Row{InForce: 1, Issued: 1, LastNumber: 1, Line: firstcome.Line{Generation: 1}}
+			known.changed[s] = inRow{lastNumber: 0, line: s.Line}
 			if moved {
 				s.Line.LastTicket, s.Line.Waiting = 1, 1
 			}
-			known.rows["c"] = s
-			stage.Must(t, WriteRows(&sqldb.Tx{Statements: seen, Dialect: d, Local: known}))
+			stage.Must(t, known.Flush(&sqldb.Tx{Statements: seen, Dialect: d}))
 			if writes := strings.Contains(strings.Join(seen.queries, ";"), "last_ticket = ?"); writes != moved {
 				t.Errorf("%s, whose line moved: %v, writes %v", name, moved, seen.queries)
 			}

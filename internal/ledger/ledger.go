@@ -113,10 +113,11 @@ func with(d *sqldb.DB, err error) (*Ledger, error) {
 
 // newLedger returns the ledger in a database. fingerprint identifies the secret. It is empty if this process decides nothing.
 func newLedger(d *sqldb.DB, o Options, fingerprint string) *Ledger {
-	if d.OnCommit, d.OnMove = o.OnCommit, o.OnMove; o.Clock != nil {
+	n := campaign.NewNews(d)
+	if d.Local, d.OnCommit, d.OnMove = n.NewCache, o.OnCommit, o.OnMove; o.Clock != nil {
 		d.Clock = o.Clock
 	}
-	r, n := campaign.New(d, campaign.Options{Secret: o.Secret, Fingerprint: fingerprint, Gate: o.Gate, Backlog: o.Backlog})
+	r := campaign.New(d, campaign.Options{Secret: o.Secret, Fingerprint: fingerprint, Gate: o.Gate, Backlog: o.Backlog})
 	return &Ledger{
 		Gate: sqlgate.New(r, o.MaxLine), Campaigns: &Campaigns{db: r.DB, store: r}, Epochs: epoch.New(r),
 		Reads: &Reads{db: d, store: r, news: n, search: make(chan struct{}, 1)}, Recorder: &Recorder{db: d, store: r},
@@ -125,8 +126,15 @@ func newLedger(d *sqldb.DB, o Options, fingerprint string) *Ledger {
 	}
 }
 
-// Run does the ledger's writes until ctx ends. Then it finishes the waiting writes and returns.
-func (l *Ledger) Run(ctx context.Context) error { return l.db.Run(ctx) }
+// Run does the ledger's writes until ctx ends. Then it finishes the waiting writes and returns. On a server each call writes for
+// itself, and Run looks for what other nodes wrote.
+func (l *Ledger) Run(ctx context.Context) error {
+	if l.db.Dialect.Shared {
+		l.Reads.news.Watch(ctx)
+		return nil
+	}
+	return l.db.Run(ctx)
+}
 
 // Close closes the connections, so that another process can open the ledger. Run must have returned.
 func (l *Ledger) Close() error { return l.db.Close() }

@@ -1,7 +1,7 @@
 // Package sqldb is the database of a ledger: SQLite in a file, or MariaDB, MySQL or PostgreSQL on a server. It opens,
 // migrates, examines and copies the database, and runs transactions in it. It knows nothing of campaigns: a Local
-// holds the rows that transactions remember, and a Shared is work that shares a transaction. Each kind of database is
-// a Dialect, in a file of its own.
+// holds the rows that transactions remember, and a Job is work that shares a transaction. Each kind of database is a
+// Dialect, in a file of its own.
 package sqldb
 
 import (
@@ -31,14 +31,12 @@ type DB struct {
 	lock        *flock.Flock
 	Clock       func() time.Time // nil if the database server's clock is used
 	Identity    string           // the ledger's random name: see ledger.Ledger.Identity
-	jobs        chan *job
-	// Local returns the Local of a transaction. On SQLite all transactions have the same one.
-	Local func() Local
-	// Together does the work of several callers in one transaction.
-	Together func(*Tx, []Shared) error
-	// Watch watches for changes by other nodes until ctx ends. It is for databases that nodes share.
-	Watch func(ctx context.Context) error
+	calls       chan *call       // on SQLite
 
+	// Who opens the database sets these fields, before the first transaction.
+
+	// Local returns the Local of a transaction. On SQLite all transactions have the same one.
+	Local    func() Local
 	OnCommit func(jobs int, took time.Duration, err error) // called after a transaction that wrote or failed. May be nil
 	// OnMove is called when SQLite's file was moved or deleted, with the reason, and with nil when it is back. May be nil.
 	OnMove func(error)
@@ -152,8 +150,8 @@ func newDB(d *Dialect) *DB {
 	}
 	return &DB{
 		Dialect: d, Read: read, Conclude: conclude, Audits: audits,
-		jobs: make(chan *job, maxJobs),
-		done: make(chan struct{}),
+		calls: make(chan *call, maxJobs),
+		done:  make(chan struct{}),
 	}
 }
 

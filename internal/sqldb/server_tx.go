@@ -159,7 +159,10 @@ func (d *DB) attempt(ctx context.Context, do func(*Tx) error) (*Tx, error) {
 		return nil, d.Dialect.explain("BEGIN", err)
 	}
 	t := &Tx{Statements: &serverTx{ctx, began, d.Dialect}, Dialect: d.Dialect, Local: d.Local()}
-	if err = do(t); err != nil {
+	if err = do(t); err == nil {
+		err = t.Local.Flush(t)
+	}
+	if err != nil {
 		_ = began.Rollback()
 		return t, err
 	}

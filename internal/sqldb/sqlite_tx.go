@@ -19,6 +19,9 @@ func (w *writer) transaction(jobs int, do func(*Tx) error) error {
 		err = do(w.tx)
 	}
 	if err == nil {
+		err = w.tx.Local.Flush(w.tx)
+	}
+	if err == nil {
 		err = w.commit()
 	}
 	if err != nil {
@@ -44,7 +47,7 @@ func (w *writer) transaction(jobs int, do func(*Tx) error) error {
 }
 
 func (w *writer) Begin() error {
-	w.tx.Begin()
+	w.tx.writes = 0
 	err := w.db.files.last()
 	if err != nil || w.conn == nil { // a new connection would make a new file under the name
 		err = w.db.files.look()

@@ -31,6 +31,7 @@ type Gate struct {
 	queries *queries
 	spare   sync.Pool // writes that no transaction uses
 	maxLine int64     // maximum number of users in a campaign's line
+	claims  sqldb.Kind[*claims]
 }
 
 // phase returns the outcome of a claim at a time by the campaign's window alone.
@@ -46,25 +47,25 @@ func (g *Gate) CouponOf(ctx context.Context, id firstcome.CampaignID, user first
 	return g.store.CouponOf(ctx, id, user)
 }
 
-// New returns the gate of a database, which decides the claims that share a transaction from now on. maxLine is the most users in
-// a campaign's line; 0 means DefaultMaxLine.
+// New returns the gate of a database. maxLine is the most users in a campaign's line; 0 means DefaultMaxLine.
 func New(r *campaign.Store, maxLine int64) *Gate {
-	g := &Gate{db: r.DB, store: r, queries: queriesOf[r.DB.Dialect], maxLine: cmp.Or(maxLine, DefaultMaxLine)}
-	r.DB.Together = g.decideTogether
-	return g
+	return &Gate{db: r.DB, store: r, queries: queriesOf[r.DB.Dialect], maxLine: cmp.Or(maxLine, DefaultMaxLine)}
 }
 
-// A claims is one call of Claim or Issue.
+// A claims is one call of Claim or Issue, as a job of its database.
 type claims struct {
+	gate *Gate
 	campaign.Claimants
 	direct    *gate.Order          // the order of a direct issue; nil for Claim
+	row       *campaign.Row        // in the transaction that decides; shared with other calls of the campaign
 	decisions []firstcome.Decision // the result: one for each of users
+	issued    attempted            // by earlier transactions, on a server
 	err       error                // why this call was not decided
 }
 
 // Claim decides claims in one transaction: see gate.Decider. When it returns, the issued coupons are on the disk.
 func (g *Gate) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	return g.decisions(ctx, &claims{Claimants: campaign.Claimants{Campaign: id, Users: users}})
+	return g.decisions(ctx, id, users, nil)
 }
 
 // isMadeUp reports whether a campaign certainly does not exist. Any user can claim with a made-up id. On a server a claim takes a
@@ -73,8 +74,9 @@ func (g *Gate) isMadeUp(ctx context.Context, id firstcome.CampaignID) bool {
 	return g.db.Dialect.Shared && errors.Is(g.store.Existing.Check(ctx, id), firstcome.ErrNoCampaign)
 }
 
-// decisions decides the claims of a call and returns the decisions.
-func (g *Gate) decisions(ctx context.Context, c *claims) ([]firstcome.Decision, error) {
+// decisions decides the claims of a call and returns the decisions. direct is the order of a direct issue, or nil.
+func (g *Gate) decisions(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID, direct *gate.Order) ([]firstcome.Decision, error) {
+	c := &claims{gate: g, Claimants: campaign.Claimants{Campaign: id, Users: users}, direct: direct, issued: attempted{}}
 	err := g.claim(ctx, c)
 	if errors.Is(err, firstcome.ErrNoCampaign) {
 		g.store.Existing.Remove(c.Campaign) // the campaign was deleted
@@ -89,22 +91,10 @@ func (g *Gate) claim(ctx context.Context, c *claims) error {
 	switch {
 	case g.store.Remote():
 		return fmt.Errorf("%w: %s decides its claims", firstcome.ErrGateMismatch, g.store.Gate)
-	case !g.db.Dialect.Shared:
-		return g.db.Share(ctx, c)
 	case g.isMadeUp(ctx, c.Campaign):
 		return firstcome.ErrNoCampaign
 	}
-	own := attempted{}
-	return g.db.Repeat(ctx, func(t *sqldb.Tx) error {
-		err := g.decideAll(t, []*claims{c})
-		if err == nil {
-			err = c.err
-		}
-		if err == nil {
-			own.claim(c.decisions)
-		}
-		return err
-	})
+	return g.claims.Do(ctx, g.db, c)
 }
 
 // An attempted has the coupons that the transactions of one call issued. If it is unknown whether a transaction was committed, the
@@ -153,27 +143,21 @@ func (g *Gate) Holders(ctx context.Context, id firstcome.CampaignID, each func(f
 	return version, sqldb.Wrap(err, "read the holders of %s", id)
 }
 
+// Key implements sqldb.Job.
 func (c *claims) Key() string { return string(c.Campaign) }
 
+// Outcome implements sqldb.Job.
 func (c *claims) Outcome() error { return c.err }
 
-// decideTogether decides the calls that share a transaction.
-func (g *Gate) decideTogether(t *sqldb.Tx, work []sqldb.Shared) error {
-	all := make([]*claims, len(work))
-	for n := range work {
-		all[n] = work[n].(*claims)
-	}
-	return g.decideAll(t, all)
-}
-
-// decideAll decides several calls in a transaction, in their order. It reads the coupons and tickets of all users first, decides in
-// memory, and writes everything at the end.
-func (g *Gate) decideAll(t *sqldb.Tx, all []*claims) error {
+// Decide implements sqldb.Job. It reads the coupons and tickets of all users first, decides in memory, and writes everything at the
+// end.
+func (c *claims) Decide(t *sqldb.Tx, all []*claims) error {
+	g := c.gate
 	w := g.writesIn(t)
 	defer g.spare.Put(w)
 	ours, users := make([]*claims, 0, len(all)), make([]campaign.Claimants, 0, len(all))
 	for _, c := range all {
-		_, c.err = g.store.Row(t, c.Campaign)
+		c.row, c.err = g.store.Row(t, c.Campaign)
 		switch {
 		case c.err == nil:
 			ours, users = append(ours, c), append(users, c.Claimants)
@@ -195,15 +179,20 @@ func (g *Gate) decideAll(t *sqldb.Tx, all []*claims) error {
 			return err
 		}
 	}
-	return w.flush()
+	if err := w.flush(); err != nil || !t.Dialect.Shared {
+		return err
+	}
+	for _, c := range ours {
+		c.issued.claim(c.decisions)
+	}
+	return nil
 }
 
 // decide decides the claims of one call. holds has the coupons of its users, and decide adds the coupons that it issues. waits has
 // their tickets, and decide adds the tickets that it assigns. waits is nil if the campaign has no line.
 func (g *Gate) decide(w *writes, c *claims, holds map[firstcome.UserID]*firstcome.Coupon, waits map[firstcome.UserID]int64) {
-	s := campaign.CachedRow(w.Tx, c.Campaign)
+	s := *c.row
 	now := g.store.DecidesAt(s)
-	before := s
 	if w.endLine(&s, now) != "" {
 		clear(waits)
 	}
@@ -259,7 +248,7 @@ func (g *Gate) decide(w *writes, c *claims, holds map[firstcome.UserID]*firstcom
 		}
 	}
 	s.Instants = seen.Instants
-	w.stage(before, s, issued, now)
+	w.stage(c.row, s, issued, now)
 }
 
 // issue takes one coupon from the stock and returns it.

@@ -38,14 +38,14 @@ func (g *Gate) decideRetired(t *sqldb.Tx, id firstcome.CampaignID, users []first
 	if err != nil {
 		return nil, err
 	}
-	now := g.store.DecidesAt(s)
+	now := g.store.DecidesAt(*s)
 	decisions := make([]firstcome.Decision, len(users))
 	for n, user := range users {
 		coupon := holders[id][user]
 		outcome := firstcome.Decide(s.Campaign, now, s.InForce, coupon != nil, false)
 		decisions[n] = firstcome.Decision{
 			Outcome: outcome, At: now, Version: s.Version, TermsVersion: s.TermsVersion, InForce: s.InForce,
-			Since: s.Since(outcome), OpenedAt: s.OpenedAt, Lease: leaseOf(t, &s, now, outcome),
+			Since: s.Since(outcome), OpenedAt: s.OpenedAt, Lease: leaseOf(t, s, now, outcome),
 		}
 		if coupon != nil {
 			decisions[n].Coupon = *coupon

@@ -89,7 +89,7 @@ func (w *writes) endLine(s *campaign.Row, now time.Time) (reason string) {
 
 // Issue decides claims and bypasses the line: see gate.Decider.
 func (g *Gate) Issue(ctx context.Context, order gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	return g.decisions(ctx, &claims{Claimants: campaign.Claimants{Campaign: id, Users: users}, direct: &order})
+	return g.decisions(ctx, id, users, &order)
 }
 
 // Serve issues coupons to the users who are next in line: see gate.Line.
@@ -110,14 +110,15 @@ func (g *Gate) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (g
 
 // serve does the work of Serve in its transaction.
 func (g *Gate) serve(t *sqldb.Tx, id firstcome.CampaignID, limit int) (served gate.Served, err error) {
-	s, err := g.lineInRow(t, id)
-	if err != nil || s.Line.Waiting == 0 {
+	row, err := g.lineInRow(t, id)
+	if err != nil || row.Line.Waiting == 0 {
 		return served, err
 	}
+	s := *row
 	w := g.writesIn(t)
 	defer g.spare.Put(w)
 	clock := g.store.ClockOf(s) // read once: the turns are taken, and the coupons issued, at the same time
-	before, now := s, s.At(clock)
+	now := s.At(clock)
 	if served.Ended = w.endLine(&s, now); served.Ended == "" && s.View(now).IsServed() {
 		if served.Coupons, err = g.serveNext(w, &s, int64(limit), now, clock); err != nil {
 			return served, err
@@ -125,13 +126,13 @@ func (g *Gate) serve(t *sqldb.Tx, id firstcome.CampaignID, limit int) (served ga
 		served.Ended = w.endLine(&s, now)
 	}
 	served.Waiting, served.Again = s.Line.Waiting, s.View(now).Again(clock)
-	w.stage(before, s, served.Coupons, now)
+	w.stage(row, s, served.Coupons, now)
 	return served, w.flush()
 }
 
 // lineInRow reads the campaign's row from the database, not from memory. If the remembered row were wrong, serving would fail until
 // the next claim, which may never come.
-func (g *Gate) lineInRow(t *sqldb.Tx, id firstcome.CampaignID) (campaign.Row, error) {
+func (g *Gate) lineInRow(t *sqldb.Tx, id firstcome.CampaignID) (*campaign.Row, error) {
 	campaign.Forget(t, id)
 	return g.store.Row(t, id)
 }
@@ -199,20 +200,21 @@ func (g *Gate) Leave(ctx context.Context, id firstcome.CampaignID, user firstcom
 
 // leave does the work of Leave in its transaction.
 func (g *Gate) leave(t *sqldb.Tx, id firstcome.CampaignID, user firstcome.UserID) error {
-	s, err := g.lineInRow(t, id)
+	row, err := g.lineInRow(t, id)
 	if err != nil {
 		return err
 	}
+	s := *row
 	now := g.store.DecidesAt(s)
 	number, err := g.ticketOf(t, &s, user)
 	if err != nil {
 		return err
 	}
 	if number > 0 && s.View(now).SendsAway() == 0 {
-		w, before := g.writesIn(t), s
+		w := g.writesIn(t)
 		defer g.spare.Put(w)
 		w.endTicket(&s, number, user, left, now)
-		w.stage(before, s, nil, now)
+		w.stage(row, s, nil, now)
 		return w.flush()
 	}
 	rows, err := t.Query(g.store.HeldQuery(), string(user), string(id))

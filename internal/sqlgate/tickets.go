@@ -13,8 +13,7 @@ func (g *Gate) ticketsOf(t *sqldb.Tx, all []*claims) (map[firstcome.CampaignID]m
 	var tickets map[firstcome.CampaignID]map[firstcome.UserID]int64
 	var ask []*claims
 	for _, c := range all {
-		s := campaign.CachedRow(t, c.Campaign)
-		if !s.Lined() {
+		if !c.row.Lined() {
 			continue
 		}
 		if tickets == nil {
@@ -23,7 +22,7 @@ func (g *Gate) ticketsOf(t *sqldb.Tx, all []*claims) (map[firstcome.CampaignID]m
 		if tickets[c.Campaign] == nil {
 			tickets[c.Campaign] = make(map[firstcome.UserID]int64, len(c.Users))
 		}
-		if s.Line.Waiting > 0 {
+		if c.row.Line.Waiting > 0 {
 			ask = append(ask, c)
 		}
 	}
@@ -48,7 +47,7 @@ func lookTicketsSQLite(t *sqldb.Tx, all []*claims, each eachTicket) error {
 	var args []any
 	for _, c := range all {
 		for _, user := range c.Users {
-			args = append(args, string(user), string(c.Campaign), campaign.CachedRow(t, c.Campaign).Line.Generation)
+			args = append(args, string(user), string(c.Campaign), c.row.Line.Generation)
 		}
 	}
 	return sqldb.InFewest(args, 3, func(width int, args []any) error {
@@ -66,7 +65,7 @@ func lookTicketsMySQL(t *sqldb.Tx, all []*claims, each eachTicket) error {
 		for _, user := range users {
 			args = append(args, string(user))
 		}
-		return sqldb.Repeated(lookTicketsMySQLQuery, `?`, len(users)), append(args, string(c.Campaign), campaign.CachedRow(t, c.Campaign).Line.Generation)
+		return sqldb.Repeated(lookTicketsMySQLQuery, `?`, len(users)), append(args, string(c.Campaign), c.row.Line.Generation)
 	})
 }
 
@@ -75,7 +74,7 @@ func lookTicketsPostgreSQL(t *sqldb.Tx, all []*claims, each eachTicket) error {
 	return ticketsInChunks(t, all, each, func(c *claims, users []firstcome.UserID) (query string, args []any) {
 		return `SELECT campaign_id, user_id, ticket FROM unnest(?::text[]) AS claimant CROSS JOIN LATERAL (SELECT * FROM tickets
 			WHERE user_id = claimant COLLATE "C" AND campaign_id = ? AND generation = ? AND ended_at IS NULL LIMIT 1) AS waits`,
-			[]any{sqldb.Texts(users), string(c.Campaign), campaign.CachedRow(t, c.Campaign).Line.Generation}
+			[]any{sqldb.Texts(users), string(c.Campaign), c.row.Line.Generation}
 	})
 }
 

@@ -30,9 +30,9 @@ func (g *Gate) writesIn(t *sqldb.Tx) *writes {
 	return w
 }
 
-// stage notes the coupons issued at now and the campaign's counters, so that flush writes them.
-func (w *writes) stage(before, s campaign.Row, issued []firstcome.Coupon, now time.Time) {
-	if len(issued) > 0 || s.Line != before.Line || phase(s, now) != phase(s, before.DecidedAt) || s.Instants != before.Instants {
+// stage notes the coupons issued at now and how they and the line change the row, so that the transaction writes them.
+func (w *writes) stage(row *campaign.Row, s campaign.Row, issued []firstcome.Coupon, now time.Time) {
+	if len(issued) > 0 || s.Line != row.Line || phase(s, now) != phase(s, row.DecidedAt) || s.Instants != row.Instants {
 		s.DecidedAt = now
 	} else if !s.QuarantineMoved {
 		return // the window's answer is the same at the time that the row has
@@ -44,10 +44,10 @@ func (w *writes) stage(before, s campaign.Row, issued []firstcome.Coupon, now ti
 	if len(issued) > 0 {
 		campaign.HasFacts(w.Tx, s.ID) // these issues are facts without a run: see package campaign
 	}
-	campaign.PutRow(w.Tx, before, s)
+	campaign.PutRow(w.Tx, row, s)
 }
 
-// flush writes the decisions. A few wide statements cover the claims of many campaigns.
+// flush writes the decisions, except the rows of campaigns. A few wide statements cover the claims of many campaigns.
 func (w *writes) flush() error {
 	if len(w.coupons) > 0 {
 		if err := campaign.WriteCoupons(w.Tx, w.coupons); err != nil {
@@ -55,9 +55,7 @@ func (w *writes) flush() error {
 		}
 	}
 	if len(w.joins)+len(w.ends)+len(w.past) > 0 {
-		if err := w.flushLines(); err != nil {
-			return err
-		}
+		return w.flushLines()
 	}
-	return campaign.WriteRows(w.Tx)
+	return nil
 }
