@@ -180,7 +180,7 @@ func conditionOf(ctx context.Context, l *ledger.Ledger, far examinedGate, master
 	if c.Gate != far.Name() {
 		return map[bool]condition{true: past, false: elsewhere}[isClosed(c)], c.Gate, nil
 	}
-	if c.Rebuilding {
+	if !c.RebuildingAt.IsZero() {
 		return rebuilding, fmt.Sprintf("from epoch %d", c.Epoch), nil
 	}
 	at, err := far.State(ctx, c.ID)

@@ -301,7 +301,7 @@ func (s *campaigns) ledger(w http.ResponseWriter, r *http.Request, _ auth.Caller
 	state := client.LedgerState{
 		CampaignID: string(found.ID), Gate: found.Gate, GateState: counted.gate, Epoch: found.Epoch, Version: found.Version, Applied: found.Applied,
 		InForce: found.InForce, Recorded: found.Recorded, LastNumber: found.LastNumber, Position: found.Position,
-		DrainedThrough: found.Drained, Lost: []client.Range{}, RetiredAt: wire.Time(found.RetiredAt),
+		DrainedThrough: found.DrainedThrough, Lost: []client.Range{}, RetiredAt: wire.Time(found.RetiredAt),
 	}
 	if !found.Remote() {
 		state.DrainedThrough = found.LastNumber // where the ledger decides, every number is recorded at once

@@ -11,9 +11,11 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// A Row is the part of a campaign's row on which decisions depend.
+// A Row is a campaign as its row has it. The row lacks the terms on which no decision depends, such as the name.
 type Row struct {
 	firstcome.Campaign
+	Gate         string    // the name of the gate that decides
+	Secret       string    // fingerprint of the code secret
 	TermsVersion int64     // the version of the terms in force
 	InForce      int64     // coupons in force
 	Issued       int64     // coupons ever issued, including voided coupons
@@ -27,13 +29,13 @@ type Row struct {
 	// QuarantineMoved is true if recallQuarantine changed the quarantine, so that it differs from the row.
 	QuarantineMoved bool
 	// These fields are set if the campaign has a remote gate:
-	Applied        int64  // version of the last change that the gate has
+	Applied        int64  // version of the last change that the gate has. Less than Version while a change is pending
 	Epoch          int64  // of the gate
 	Ceiling        int64  // the highest number that the gate may assign: see Store.Grant
 	DrainedThrough int64  // see record.Result.Through
 	DeadLetters    int64  // dead letters with a number, including resolved ones
 	CampaignUID    string // see firstcome.Change
-	// Away is the error of a campaign that another Redis decides, or nil.
+	// Away is why this node does not decide the campaign, or nil. Apart from a Status, only a campaign that another Redis decides has it.
 	Away error
 	// Attempt is the number of the last rebuild of the gate. RebuildingAt is its last heartbeat, or zero if no
 	// rebuild is in progress.
@@ -55,11 +57,26 @@ func (s *Row) ClosedBy(by time.Time) bool {
 	return !s.ClosesAt.IsZero() && !s.ClosesAt.After(by) || !s.ClosedAt.IsZero() && !s.ClosedAt.After(by)
 }
 
-const rowColumns = `quantity, opens_at, closes_at, paused, closed, version, terms_version,
-	gate, secret, in_force, issued, last_number, position, decided_at,
-	quarantined, quarantined_until, was_opens_at, was_closes_at, was_sold_out, applied, epoch, ceiling, attempt, rebuilding_at, drained_through, dead_letters, created_at, retired_at,
-	opened_at, sold_out_at, closed_at,
-	pace, waitlist, generation, last_ticket, served_through, served, waiting, due_at`
+// Remote reports whether a gate beside the ledger decides the campaign's claims.
+func (s *Row) Remote() bool { return s.Gate != OwnGate }
+
+// Creating reports whether the campaign is still being created at its gate, as far as the ledger knows: claims may be undecided. If a node created it
+// there and died before it noted that, Creating is true until a number is recorded.
+func (s *Row) Creating() bool { return s.Applied == 0 && s.LastNumber == 0 && s.DrainedThrough == 0 }
+
+// This is the condition of Row.Creating in SQL.
+const creating = `c.applied = 0 AND c.last_number = 0 AND c.drained_through = 0`
+
+// rowColumns are the columns of the campaign c that scanRow reads.
+const rowColumns = `c.id, c.quantity, c.opens_at, c.closes_at, c.paused, c.closed, c.version, c.terms_version,
+	c.gate, c.secret, c.in_force, c.issued, c.last_number, c.position, c.decided_at,
+	c.quarantined, c.quarantined_until, c.was_opens_at, c.was_closes_at, c.was_sold_out,
+	c.applied, c.epoch, c.ceiling, c.attempt, c.rebuilding_at, c.drained_through, c.dead_letters, c.created_at, c.retired_at,
+	c.opened_at, c.sold_out_at, c.closed_at,
+	c.pace, c.waitlist, c.generation, c.last_ticket, c.served_through, c.served, c.waiting, c.due_at`
+
+// rowQuery reads the campaign with an id.
+const rowQuery = `SELECT ` + rowColumns + ` FROM campaigns c WHERE c.id = ?`
 
 // Row returns the state by which the campaign's claims are decided, to be changed only with PutRow. It refuses a campaign that has
 // another gate or another secret. A retired campaign has no gate, so only the secret and the kind of gate must match.
@@ -79,8 +96,7 @@ func (r *Store) Row(t *sqldb.Tx, id firstcome.CampaignID) (*Row, error) {
 }
 
 func (r *Store) readRow(t *sqldb.Tx, id firstcome.CampaignID) (Row, error) {
-	row := t.Row(`SELECT `+rowColumns+` FROM campaigns WHERE id = ?`+r.DB.Dialect.ForUpdate, id)
-	s, err := r.scanRow(id, row)
+	s, err := r.scanOwnRow(t.Row(rowQuery+r.DB.Dialect.ForUpdate, id))
 	if err == nil && r.DB.Dialect.Shared {
 		s.Clock, err = r.DB.Now(t)
 		s.recallQuarantine()
@@ -88,34 +104,35 @@ func (r *Store) readRow(t *sqldb.Tx, id firstcome.CampaignID) (Row, error) {
 	return s, err
 }
 
-// scanRow reads a row of rowColumns. It does not set the clock.
-func (r *Store) scanRow(id firstcome.CampaignID, row interface{ Scan(...any) error }) (Row, error) {
-	s := Row{Campaign: firstcome.Campaign{ID: id}}
-	var createdAt time.Time
-	var name, secret string
-	err := row.Scan(
-		Quantity(&s.Quantity), sqldb.Time(&s.OpensAt), sqldb.Time(&s.ClosesAt), &s.Paused, &s.Closed, &s.Version, &s.TermsVersion,
-		&name, &secret, &s.InForce, &s.Issued, &s.LastNumber, &s.Position, sqldb.Time(&s.DecidedAt),
+// scanRow reads a row of rowColumns, and the columns after them into more. It does not set the clock.
+func (r *Store) scanRow(take sqldb.Scan, more ...any) (s Row, err error) {
+	err = take(append([]any{
+		&s.ID, Quantity(&s.Quantity), sqldb.Time(&s.OpensAt), sqldb.Time(&s.ClosesAt), &s.Paused, &s.Closed, &s.Version, &s.TermsVersion,
+		&s.Gate, &s.Secret, &s.InForce, &s.Issued, &s.LastNumber, &s.Position, sqldb.Time(&s.DecidedAt),
 		&s.Quarantined.Coupons, sqldb.Time(&s.Quarantined.Until), sqldb.Time(&s.Quarantined.OpensAt), sqldb.Time(&s.Quarantined.ClosesAt), &s.Quarantined.SoldOut,
-		&s.Applied, &s.Epoch, &s.Ceiling, &s.Attempt, sqldb.Time(&s.RebuildingAt), &s.DrainedThrough, &s.DeadLetters, sqldb.Time(&createdAt), sqldb.Time(&s.RetiredAt),
+		&s.Applied, &s.Epoch, &s.Ceiling, &s.Attempt, sqldb.Time(&s.RebuildingAt), &s.DrainedThrough, &s.DeadLetters, sqldb.Time(&s.CreatedAt), sqldb.Time(&s.RetiredAt),
 		sqldb.Time(&s.OpenedAt), sqldb.Time(&s.SoldOutAt), sqldb.Time(&s.ClosedAt),
-		Pace(&s.Pace), &s.Waitlist, &s.Line.Generation, &s.Line.LastTicket, &s.Line.ServedThrough, &s.Line.Served, &s.Line.Waiting, sqldb.Time(&s.Line.Due))
-	if errors.Is(err, sql.ErrNoRows) {
-		return s, firstcome.ErrNoCampaign
+		Pace(&s.Pace), &s.Waitlist, &s.Line.Generation, &s.Line.LastTicket, &s.Line.ServedThrough, &s.Line.Served, &s.Line.Waiting, sqldb.Time(&s.Line.Due),
+	}, more...)...)
+	s.CampaignUID, s.Away = r.CampaignUID(s.CreatedAt, s.Secret), r.Decides(s.Gate, s.Secret)
+	return s, err
+}
+
+// scanOwnRow is scanRow for the only row of a query. It refuses a campaign that another kind of gate or another secret decides.
+func (r *Store) scanOwnRow(row interface{ Scan(...any) error }) (Row, error) {
+	s, err := r.scanRow(row.Scan)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		err = firstcome.ErrNoCampaign
+	case err == nil && !errors.Is(s.Away, gate.ErrGone):
+		err = s.Away
 	}
-	if err != nil {
-		return s, err
-	}
-	s.CampaignUID = r.CampaignUID(createdAt, secret)
-	if s.Away = r.Decides(name, secret); s.Away != nil && !errors.Is(s.Away, gate.ErrGone) {
-		return s, s.Away
-	}
-	return s, nil
+	return s, err
 }
 
 // ReadRow returns a campaign's state from its row, and the gate's time.
 func (r *Store) ReadRow(ctx context.Context, at *sqldb.Snapshot, id firstcome.CampaignID) (s Row, now time.Time, err error) {
-	s, err = r.scanRow(id, at.QueryRowContext(ctx, `SELECT `+rowColumns+` FROM campaigns WHERE id = ?`, id))
+	s, err = r.scanOwnRow(at.QueryRowContext(ctx, rowQuery, id))
 	if err == nil && r.DB.Dialect.Shared {
 		if r.DB.Clock != nil {
 			s.Clock = r.DB.Clock().UTC().Truncate(time.Microsecond)

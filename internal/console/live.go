@@ -113,7 +113,8 @@ func (v *view) known() (ledger.Status, error) {
 		return s, err
 	}
 	v.Log.Warn("a page of the console cannot read the ledger", "page", v.r.URL.Path, "err", err)
-	return ledger.Status{Campaign: firstcome.Campaign{ID: id, Terms: firstcome.Terms{Name: string(id)}}}, nil
+	s.ID, s.Name = id, string(id)
+	return s, nil
 }
 
 // status returns the campaign in the path.

@@ -276,7 +276,7 @@ func (c *recordingHandlers) resolve(v *view) error {
 	}
 	s, err := c.Ledger.Campaign(v.r.Context(), of.Campaign)
 	if errors.Is(err, firstcome.ErrNoCampaign) {
-		s, err = ledger.Status{Campaign: firstcome.Campaign{ID: of.Campaign, Terms: firstcome.Terms{Name: string(of.Campaign)}}}, nil // without a name, the id is the confirmation
+		s.ID, s.Name, err = of.Campaign, string(of.Campaign), nil // without a name, the id is the confirmation
 	}
 	if err != nil {
 		return err

@@ -41,7 +41,7 @@ func (e *Epochs) BeginRebuild(ctx context.Context, actor string, id firstcome.Ca
 		switch {
 		case s.Away != nil && epoch != 0:
 			return 0, s.Away
-		case s.RetiredAt.IsZero() && campaign.IsCreating(s.Applied, s.LastNumber, s.DrainedThrough):
+		case s.RetiredAt.IsZero() && s.Creating():
 			return 0, fmt.Errorf("%w: it is being made", firstcome.ErrGateUnavailable)
 		case s.RetiredAt.IsZero() && epoch != 0 && epoch != s.Epoch:
 			return 0, recovery.ErrSuperseded

@@ -73,7 +73,7 @@ func (e *Epochs) LedgerState(ctx context.Context, id firstcome.CampaignID, versi
 	if err != nil {
 		return recovery.LedgerState{}, err
 	}
-	standard := recovery.LedgerState{Campaign: s.Campaign, Applied: s.Applied, Epoch: s.Epoch, LastNumber: s.LastNumber, DrainedThrough: s.Drained}
+	standard := recovery.LedgerState{Campaign: s.Campaign, Applied: s.Applied, Epoch: s.Epoch, LastNumber: s.LastNumber, DrainedThrough: s.DrainedThrough}
 	if standard.Terms, err = e.store.Terms(ctx, id, version); err != nil {
 		return standard, err
 	}

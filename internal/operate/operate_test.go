@@ -94,8 +94,9 @@ func (d *desk) Issue(context.Context, gate.Order, firstcome.CampaignID, []firstc
 	return nil, d.step("claim")
 }
 
-func (d *desk) Campaign(_ context.Context, id firstcome.CampaignID) (ledger.Status, error) {
-	return ledger.Status{Campaign: firstcome.Campaign{ID: id, Terms: d.before}}, d.fails["read"]
+func (d *desk) Campaign(_ context.Context, id firstcome.CampaignID) (s ledger.Status, err error) {
+	s.ID, s.Terms = id, d.before
+	return s, d.fails["read"]
 }
 
 func (d *desk) LettersToResolve(context.Context, ledger.Letters) ([]ledger.DeadLetter, int64, error) {

@@ -67,7 +67,7 @@ func (g *Gate) StateRetired(ctx context.Context, id firstcome.CampaignID) (gate.
 		return gate.State{}, campaign.ErrNotRetired
 	}
 	return gate.State{
-		Now: s.Now, Version: s.Version, Epoch: s.Epoch, InForce: s.InForce, Issued: s.Issued, DrainedThrough: s.Drained, Instants: s.Instants,
-		LastNumber: max(s.LastNumber, s.Drained), // the last number may be lost
+		Now: s.Now, Version: s.Version, Epoch: s.Epoch, InForce: s.InForce, Issued: s.Issued, DrainedThrough: s.DrainedThrough, Instants: s.Instants,
+		LastNumber: max(s.LastNumber, s.DrainedThrough), // the last number may be lost
 	}, nil
 }

@@ -125,7 +125,7 @@ func (l *Ledger) Void(_ context.Context, _ string, id firstcome.CampaignID, numb
 // Campaign is operate.Ledger's.
 func (l *Ledger) Campaign(_ context.Context, id firstcome.CampaignID) (s ledger.Status, err error) {
 	err = l.of(id, func(a *account) error {
-		s.Campaign, s.Applied, s.InForce, s.Drained = a.Campaign, a.applied, a.inForce(), a.drained
+		s.Campaign, s.Applied, s.InForce, s.DrainedThrough = a.Campaign, a.applied, a.inForce(), a.drained
 		return nil
 	})
 	return s, err
