@@ -24,6 +24,9 @@ func TestTheLivePageShowsHowManyAreLeft(t *testing.T) {
 	}
 	shows("bounded", "7")
 	shows("unlimited", "–")
+	if got := b.get("/console/campaigns/unlimited").text(); !strings.Contains(got, "1 issued, unlimited") {
+		t.Errorf("an unlimited campaign: %s", got)
+	}
 	h.gate.Set(func() {
 		h.gate.States = func(firstcome.CampaignID, *gate.State) error { return errAway }
 	})
