@@ -78,6 +78,9 @@ func (w *writes) endTicket(s *campaign.Row, number int64, user firstcome.UserID,
 // endLine ends the generation if the campaign is closed at now, or if all coupons are in force and there is no waitlist. It returns
 // why, or the empty string. The users in line lose their tickets for good, even if the campaign opens again or stock returns.
 func (w *writes) endLine(s *campaign.Row, now time.Time) (reason string) {
+	if s.Line.LastTicket == 0 { // so it is not over. Most campaigns have no line, and their claims need no View
+		return ""
+	}
 	ended, over := s.View(now).EndedLine()
 	if !over {
 		return ""
