@@ -61,7 +61,7 @@ func TestUsersAreLookedUpInTheIndex(t *testing.T) {
 // table of the words for each row: a fifth of the processor time of joining a line and being served.
 func TestSQLiteBuildsNoTableForARow(t *testing.T) {
 	d := opened(t, filepath.Join(t.TempDir(), "firstcome.db"))
-	for query, args := range map[string]int{insertCoupons[1]: 8, insertServed[1]: 11, updateStocks[1]: 7} {
+	for query, args := range map[string]int{insertCoupons[1]: 8, insertServed[1]: 11, updateRows[1]: 7} {
 		if program := services.Program(t, d.Write, query, args); strings.Contains(program, "OpenEphemeral") {
 			t.Errorf("a table is built by %s", query)
 		}

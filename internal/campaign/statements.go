@@ -19,21 +19,22 @@ var (
 		ON user_id = claim.column1 AND campaign_id = claim.column2 WHERE voided_at IS NULL`, `(?,?)`)
 	insertCoupons = sqldb.InEveryWidth(`INSERT OR ROLLBACK INTO coupons `+issuedParts+` VALUES %s`, aCoupon)
 	insertServed  = sqldb.InEveryWidth(`INSERT OR ROLLBACK INTO coupons `+servedParts+` VALUES %s`, aServed)
-	// updateStocks raises the counters of campaigns by the coupons that were issued. It finds a row only if the
-	// row has not changed since the claims were decided: see sqldb.ErrRowMoved.
-	updateStocks = sqldb.InEveryWidth(`UPDATE OR ROLLBACK campaigns
+)
+
+// updateRows raises the counters of campaigns by the coupons that were issued. It finds a row only if the
+// row has not changed since the claims were decided: see sqldb.ErrRowMoved.
+var updateRows = func() map[int]string {
+	queries := sqldb.InEveryWidth(`UPDATE OR ROLLBACK campaigns
 		SET in_force = in_force + s.column1, issued = issued + s.column1, last_number = last_number + s.column1, position = position + s.column1, decided_at = s.column2,
 			opened_at = s.column6, sold_out_at = s.column7
 		FROM (VALUES %s) AS s WHERE campaigns.id = s.column3 AND version = s.column4 AND last_number = s.column5`, `(?,?,?,?,?,?,?)`)
-)
-
-// Most transactions claim from one campaign. The statement for one row needs no join.
-func init() {
-	updateStocks[1] = `UPDATE OR ROLLBACK campaigns
+	// Most transactions claim from one campaign. The statement for one row needs no join.
+	queries[1] = `UPDATE OR ROLLBACK campaigns
 		SET in_force = in_force + ?1, issued = issued + ?1, last_number = last_number + ?1, position = position + ?1, decided_at = ?2,
 			opened_at = ?6, sold_out_at = ?7
 		WHERE id = ?3 AND version = ?4 AND last_number = ?5`
-}
+	return queries
+}()
 
 // Holders returns the coupons in force that claimants hold in the campaigns that they claim.
 func Holders(t *sqldb.Tx, all []Claimants) (map[firstcome.CampaignID]map[firstcome.UserID]*firstcome.Coupon, error) {
@@ -139,7 +140,7 @@ func updateSQLite(t *sqldb.Tx, changed map[*Row]inRow) error {
 		args = append(args, s.LastNumber-was.lastNumber, s.DecidedAt.UnixMicro(), string(s.ID), s.Version, was.lastNumber, sqldb.Micros(s.OpenedAt), sqldb.Micros(s.SoldOutAt))
 	}
 	return sqldb.InWidths(len(changed), func(from, width int) error {
-		raised, err := t.Change(updateStocks[width], args[7*from:7*(from+width)]...)
+		raised, err := t.Change(updateRows[width], args[7*from:7*(from+width)]...)
 		if err == nil && raised != int64(width) {
 			err = sqldb.ErrRowMoved
 		}

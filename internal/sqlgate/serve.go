@@ -19,7 +19,7 @@ import (
 //
 //	          join                Serve
 //	(no ticket) ───▶ in line ─────────────▶ issued
-//	                  │ │ │ └─ Serve, Issue ▶ held      (a coupon from elsewhere)
+//	                  │ │ │ └─ Serve, Issue ▶ already_issued (the user holds another coupon)
 //	                  │ │ └─── Leave ───────▶ left
 //	                  │ └───── the generation ends: sold_out or closed; the ticket's row does not change
 //	                  └─────── claims again: the same ticket
