@@ -78,7 +78,7 @@ func ParseOutcome(word string) (Outcome, error) {
 // HasCoupon reports whether a decision with this outcome has a coupon.
 func (o Outcome) HasCoupon() bool { return o == Issued || o == AlreadyIssued }
 
-// Lasts returns for how long from now on, and at most most, a refusal holds for all users who have no coupon, if the campaign opens at opensAt and
+// Lasts returns how long a refusal holds for all users who have no coupon, from now on and for no longer than most. The campaign opens at opensAt and
 // closes at closesAt. A zero time means never. A pause may end at any time, so for Paused it returns 0.
 func (o Outcome) Lasts(now, opensAt, closesAt time.Time, most time.Duration) time.Duration {
 	switch {

@@ -2,8 +2,8 @@ package gate
 
 import "time"
 
-// MaxBatch is the most coupons that a gate may issue in one call, whatever the caller's batch is. So no gate wrote a larger entry of a journal: it is
-// garbage, and becomes one dead letter.
+// MaxBatch is the most coupons that a gate may issue in one call, whatever the caller's batch is. A journal's entry of more
+// coupons is no gate's: it becomes one dead letter.
 const MaxBatch = 10_000
 
 const (

@@ -101,7 +101,7 @@ func (m *Monitor) Rebuilt(r recovery.Rebuilt) {
 // Refused logs that a campaign's ledger and gate are of different ages: see recovery.NewWatch.
 func (m *Monitor) Refused(err error) { m.log.Error("a campaign is refused", "err", err) }
 
-// Record serves as record.Options.OnRecord.
+// Record serves as record.Options.OnCall.
 func (m *Monitor) Record(one record.LedgerCall) {
 	m.record.Observe(one.Took.Seconds())
 	if one.Late > 0 {
@@ -115,7 +115,7 @@ func (m *Monitor) Record(one record.LedgerCall) {
 	}
 }
 
-// Relayed serves as record.Options.OnRecord of a relay, whose ledger is a topic.
+// Relayed serves as record.Options.OnCall of a relay, whose ledger is a topic.
 func (m *Monitor) Relayed(one record.LedgerCall) {
 	if one.Err != nil {
 		m.Warn("the topic did not take what is issued, which waits in Redis", "campaign", one.Campaign, "coupons", one.Coupons, "err", one.Err)

@@ -54,7 +54,7 @@ func (m *Machine) Run(ctx context.Context) error {
 	}
 }
 
-// first sorts open campaigns first, and in both groups the campaigns with known trouble first.
+// first puts open campaigns before the others and, among each, those with known trouble before those without.
 func first(all []gate.Revision, noticed map[firstcome.CampaignID]bool) []gate.Revision {
 	rank := func(a gate.Revision) int {
 		switch {

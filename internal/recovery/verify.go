@@ -30,8 +30,8 @@ var errFrozen = fmt.Errorf("%w: a rebuild has begun", errDiffers)
 // errUnseen means that no node has checked yet how the gate's server syncs. The server restarted after the last check, and the next check reports it.
 var errUnseen = fmt.Errorf("%w: the gate's server has just started", firstcome.ErrGateUnavailable)
 
-// witnessTime is the age that a server's run must have before its gate is verified. If a node was told a higher
-// number or ticket than the gate now has, it begins a rebuild within this time, and the gate is not verified. A node checks the runs once a second.
+// witnessTime is how old a server's run must be before its gate is verified. Each node checks the runs once a second. A node that was told a higher
+// number or ticket than the gate now has begins a rebuild then, so that the gate is not verified.
 const witnessTime = 2 * runsEvery
 
 // verify makes the gate continue in the same epoch after its server restarted, if it has certainly lost nothing. Then both runs of the server are
