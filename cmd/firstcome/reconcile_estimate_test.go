@@ -24,7 +24,7 @@ func TestF54AnEstimateIsWhatTheReconcileComesTo(t *testing.T) {
 		want := recovery.Estimate{Recovered: 10, Voided: 1, Behind: 1, Version: 5, Ledger: 1, Gate: 1}
 		stage.Same(t, "the estimate", want, estimate)
 		after, is := d.do("HGETALL", d.key("campaign")), d.status()
-		is.Now = was.Now
+		is.Now, is.Clock = was.Now, was.Clock
 		stage.Same(t, "the campaign in the ledger", was, is)
 		stage.Same(t, "the campaign at the gate", before.String(), after.String())
 

@@ -155,7 +155,7 @@ func TestF03AGateInAnEpochThatHasEndedIsNoticed(t *testing.T) {
 		before := l.status()
 		l.isRefused()
 		after := l.status()
-		after.Now = before.Now
+		after.Now, after.Clock = before.Now, before.Clock
 		stage.Same(t, "the campaign", before, after)
 		stage.Same(t, "the last number there", "3", l.last())
 

@@ -397,7 +397,7 @@ func TestWhatIsNotOursIsPassedOver(t *testing.T) {
 		count := 0
 		stage.Must(t, j.Unrecorded(t.Context(), "c", of, func(firstcome.Coupon) error { count++; return nil }))
 		if count != want {
-			t.Errorf("of the campaign with the uid %s the topic has %d coupons, want %d", of, count, want)
+			t.Errorf("of the campaign with the UID %s the topic has %d coupons, want %d", of, count, want)
 		}
 	}
 	stage.Must(t, j.Journal.Litter(t.Context(), "c", `{"format": 2, "campaign_uid": "theirs.1.secret", "epoch": 1}`)) // also one of a newer release
@@ -413,7 +413,7 @@ func TestWhatIsNotOursIsPassedOver(t *testing.T) {
 	}
 	stage.Await(t, "dead letters", 2, func() int { return len(p.Letters()) })
 	for source, cause := range p.Letters() {
-		if !strings.Contains(cause, `does not know the campaign with the uid "ours.7.secret"`) {
+		if !strings.Contains(cause, `does not know the campaign with the UID "ours.7.secret"`) {
 			t.Errorf("%s: %s", source, cause)
 		}
 	}
