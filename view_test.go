@@ -61,7 +61,7 @@ func TestALineEndsWhenTheCampaignIsClosedOrSoldOut(t *testing.T) {
 	now := view(nil).Now
 	for name, test := range map[string]struct {
 		edit   func(*v)
-		reason string // empty: it goes on
+		reason string // empty if the line continues
 		at     time.Time
 	}{
 		"open":                             {nil, "", time.Time{}},

@@ -165,7 +165,7 @@ func (o observers) Decided(id firstcome.CampaignID, outcome firstcome.Outcome) {
 	o.counter.Decided(id, outcome)
 }
 
-// Served implements line.Limits.OnServe.
+// Served implements line.Options.OnServe.
 func (o observers) Served(id firstcome.CampaignID, served gate.Served, took time.Duration, err error) {
 	o.Monitor.Served(id, served, took, err)
 	o.counter.Served(id, len(served.Coupons))

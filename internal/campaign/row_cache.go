@@ -5,8 +5,8 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// maxRows bounds how many campaigns have their rows in memory: about 3 MB.
-const maxRows = 10_000
+// maxCachedRows bounds how many campaigns have their rows in memory: about 3 MB.
+const maxCachedRows = 10_000
 
 // A rowCache holds what transactions know of campaigns. It implements sqldb.Local.
 type rowCache struct {
@@ -42,9 +42,9 @@ type inRow struct {
 
 // PutRow changes a row that Store.Row returned in the transaction. It is written at the transaction's end, and forgotten by a rollback.
 func PutRow(t *sqldb.Tx, row *Row, s Row) {
-	m := cacheOf(t)
-	if _, changed := m.changed[row]; !changed {
-		m.changed[row] = inRow{row.LastNumber, row.Line}
+	c := cacheOf(t)
+	if _, changed := c.changed[row]; !changed {
+		c.changed[row] = inRow{row.LastNumber, row.Line}
 	}
 	*row = s
 }
@@ -53,35 +53,35 @@ func PutRow(t *sqldb.Tx, row *Row, s Row) {
 func HasFacts(t *sqldb.Tx, id firstcome.CampaignID) { cacheOf(t).touched[id] = true }
 
 // Flush writes the counters of the rows that PutRow changed.
-func (m *rowCache) Flush(t *sqldb.Tx) error { return byDialect[t.Dialect].update(t, m.changed) }
+func (c *rowCache) Flush(t *sqldb.Tx) error { return byDialect[t.Dialect].update(t, c.changed) }
 
-func (m *rowCache) Committed() {
-	m.news.announce(m.touched)
-	m.end()
+func (c *rowCache) Committed() {
+	c.news.announce(c.touched)
+	c.end()
 }
 
 // Undone forgets the rows that the transaction changed in memory.
-func (m *rowCache) Undone() {
-	for s := range m.changed {
-		delete(m.rows, s.ID)
+func (c *rowCache) Undone() {
+	for s := range c.changed {
+		delete(c.rows, s.ID)
 	}
-	m.end()
+	c.end()
 }
 
 // end prepares for the next transaction.
-func (m *rowCache) end() {
-	clear(m.touched)
-	clear(m.changed)
-	if len(m.rows) > maxRows {
-		clear(m.rows)
+func (c *rowCache) end() {
+	clear(c.touched)
+	clear(c.changed)
+	if len(c.rows) > maxCachedRows {
+		clear(c.rows)
 	}
 }
 
-func (m *rowCache) Forget() { clear(m.rows) }
+func (c *rowCache) Forget() { clear(c.rows) }
 
-func (m *rowCache) Remembers(campaign string) bool {
-	_, remembered := m.rows[firstcome.CampaignID(campaign)]
+func (c *rowCache) Remembers(campaign string) bool {
+	_, remembered := c.rows[firstcome.CampaignID(campaign)]
 	return remembered
 }
 
-func (m *rowCache) Drop(campaign string) { delete(m.rows, firstcome.CampaignID(campaign)) }
+func (c *rowCache) Drop(campaign string) { delete(c.rows, firstcome.CampaignID(campaign)) }

@@ -155,9 +155,12 @@ func (l language) took(r campaignRow) string {
 // told returns how a campaign went, in sentences that people copy. They name the zone once.
 func (l locale) told(now time.Time, s *ledger.Status, page *reportPage) string {
 	row, all := &page.Row, []string{}
+	voided := page.Missing[0].Count
 	switch count := l.number(row.InForce); {
 	case row.Unknown:
 		all = append(all, l.say("‘%s’: 몇 명이 쿠폰을 받았는지 지금은 알 수 없습니다.", "“%s”: how many customers got a coupon is not known now.", s.Name))
+	case row.InForce == 0 && voided > 0:
+		all = append(all, l.say("‘%s’: 고객이 받은 쿠폰 %s장이 모두 회수되었습니다.", "“%s”: all coupons that customers got were taken back: %s.", s.Name, l.number(voided)))
 	case s.Quantity == firstcome.Unlimited:
 		all = append(all, l.say("‘%s’: 고객 %s명이 쿠폰을 받았습니다.", "“%s”: coupons that customers got, one each: %s.", s.Name, count))
 	case row.InForce == 0:
@@ -165,7 +168,7 @@ func (l locale) told(now time.Time, s *ledger.Status, page *reportPage) string {
 	default:
 		all = append(all, l.say("‘%s’: 준비한 쿠폰 %[3]s장 중 %[2]s장을 고객 %[2]s명이 받았습니다.", "“%s”: customers got %s of %s coupons, one each.", s.Name, count, l.quantity(s.Quantity)))
 	}
-	if voided := page.Missing[0].Count; voided > 0 && !row.Unknown {
+	if voided > 0 && row.InForce > 0 && !row.Unknown {
 		all = append(all, l.say("회수된 쿠폰 %s장은 제외한 수입니다.", "Coupons taken back, not counted here: %s.", l.number(voided)))
 	}
 	all = append(all, l.course(now, s, page)...)

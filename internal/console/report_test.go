@@ -108,6 +108,13 @@ func TestTheReportTellsWhatIsRare(t *testing.T) {
 			d.passes(2 * time.Hour)
 			d.claim(d.id, "a")
 		}, "11월 30일 오전 11시에 오픈했습니다. 11월 30일 오전 9시에 모두 소진되었습니다.", "It opened at 11:00 am on 30 November (Seoul time). It sold out at 9:00 am on 30 November."},
+		"all are taken back": {3, func(d *drop) {
+			d.passes(time.Hour)
+			d.claim(d.id, "a", "b")
+			for number := range int64(2) {
+				stage.Must(d.t, stage.Err(d.config.Operator.Void(d.t.Context(), "a test", d.id, number+1, "asked for it")))
+			}
+		}, "‘겨울 쿠폰’: 고객이 받은 쿠폰 2장이 모두 회수되었습니다. 11월 30일", "“겨울 쿠폰”: all coupons that customers got were taken back: 2. It opened at"},
 		"without a bound": {firstcome.Unlimited, func(d *drop) { d.passes(time.Hour); d.claim(d.id, "a") }, "‘겨울 쿠폰’: 고객 1명이 쿠폰을 받았습니다. ", "“겨울 쿠폰”: coupons that customers got, one each: 1. "},
 	} {
 		t.Run(name, func(t *testing.T) {

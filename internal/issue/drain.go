@@ -18,7 +18,7 @@ func (i *Issuer) drain(q *queue) {
 	defer i.working.Done()
 	for {
 		q.gather()
-		batch, changes, learn := q.take(i.limits.Batch)
+		batch, changes, learn := q.take(i.options.Batch)
 		if len(batch) == 0 {
 			i.forgetUnknown(q)
 			return
@@ -65,8 +65,8 @@ func (i *Issuer) decide(q *queue, batch []*claim, changes uint64, learn bool) {
 	sent := i.now()
 	decisions, err := i.ask(q.id, users, batch[0].direct)
 	i.stats.batches.Add(1)
-	if i.limits.OnBatch != nil {
-		i.limits.OnBatch(len(batch), i.now()-sent, err)
+	if i.options.OnBatch != nil {
+		i.options.OnBatch(len(batch), i.now()-sent, err)
 	}
 	known := !errors.Is(err, firstcome.ErrNoCampaign)
 	q.known(known)
@@ -89,13 +89,13 @@ func (i *Issuer) decide(q *queue, batch []*claim, changes uint64, learn bool) {
 	if learn {
 		i.learn(q, decisions, sent, changes)
 	}
-	if i.limits.OnJoin != nil && slices.ContainsFunc(decisions, func(d firstcome.Decision) bool { return d.InLine > 0 }) {
-		i.limits.OnJoin(q.id)
+	if i.options.OnJoin != nil && slices.ContainsFunc(decisions, func(d firstcome.Decision) bool { return d.InLine > 0 }) {
+		i.options.OnJoin(q.id)
 	}
 	var pending []pendingPlace
 	for n, c := range batch {
 		switch {
-		case decisions[n].Outcome == firstcome.Waiting && i.limits.Teller != nil && !i.limits.Teller.Told(q.id, decisions[n].Place):
+		case decisions[n].Outcome == firstcome.Waiting && i.options.Teller != nil && !i.options.Teller.Told(q.id, decisions[n].Place):
 			pending = append(pending, pendingPlace{c, decisions[n]})
 		case decisions[n].Outcome == 0:
 			why := decisions[n].Undecided
@@ -126,7 +126,7 @@ func (i *Issuer) tellPlaces(id firstcome.CampaignID, pending []pendingPlace) {
 	for n, c := range pending {
 		all[n] = line.Telling{User: c.user, Place: c.decision.Place}
 	}
-	err := i.limits.Teller.Tell(i.calls.context(), id, all)
+	err := i.options.Teller.Tell(i.calls.context(), id, all)
 	for _, c := range pending {
 		if err != nil {
 			c.decision = firstcome.Decision{}
@@ -135,7 +135,7 @@ func (i *Issuer) tellPlaces(id firstcome.CampaignID, pending []pendingPlace) {
 	}
 }
 
-// ask calls the gate, within limits.Gate.
+// ask calls the gate, within options.Gate.
 func (i *Issuer) ask(id firstcome.CampaignID, users []firstcome.UserID, direct *gate.Order) (decisions []firstcome.Decision, err error) {
 	if direct != nil {
 		decisions, err = i.gate.Issue(i.calls.context(), *direct, id, users)

@@ -39,11 +39,11 @@ const (
 
 // An Issuer decides claims through a gate, in batches (group commit). Make one with NewIssuer. Its methods may be called from many goroutines.
 type Issuer struct {
-	gate   gate.Decider
-	limits Options
-	start  time.Time // what the monotonic durations count from
-	known  *known
-	queues sync.Map // firstcome.CampaignID → *queue
+	gate    gate.Decider
+	options Options
+	start   time.Time // what the monotonic durations count from
+	known   *known
+	queues  sync.Map // firstcome.CampaignID → *queue
 	// claims recycles claims. Only a caller who has received the answer returns a claim: if the caller has gone away, the queue still uses it.
 	claims sync.Pool
 
@@ -71,12 +71,12 @@ type Stats struct {
 }
 
 // NewIssuer returns an Issuer in front of a gate.
-func NewIssuer(decider gate.Decider, limits Options) *Issuer {
-	limits.Batch, limits.Waiting, limits.Gate = cmp.Or(limits.Batch, gate.DefaultBatch), cmp.Or(limits.Waiting, defaultWaiting), cmp.Or(limits.Gate, gate.DefaultTimeout)
-	i := &Issuer{gate: decider, limits: limits, start: time.Now(), known: &known{seed: maphash.MakeSeed()}}
+func NewIssuer(decider gate.Decider, options Options) *Issuer {
+	options.Batch, options.Waiting, options.Gate = cmp.Or(options.Batch, gate.DefaultBatch), cmp.Or(options.Waiting, defaultWaiting), cmp.Or(options.Gate, gate.DefaultTimeout)
+	i := &Issuer{gate: decider, options: options, start: time.Now(), known: &known{seed: maphash.MakeSeed()}}
 	i.claims.New = func() any { return &claim{done: make(chan struct{}, 1)} }
 	i.ctx, i.cancel = context.WithCancel(context.Background())
-	i.calls = &deadlines{parent: i.ctx, after: limits.Gate}
+	i.calls = &deadlines{parent: i.ctx, after: options.Gate}
 	return i
 }
 
@@ -152,8 +152,8 @@ func (i *Issuer) Change(id firstcome.CampaignID, change func() error) error {
 	q := i.hold(id)
 	defer func() {
 		q.end()
-		if i.limits.OnChange != nil {
-			i.limits.OnChange(id)
+		if i.options.OnChange != nil {
+			i.options.OnChange(id)
 		}
 	}()
 	return change()
@@ -252,7 +252,7 @@ func (i *Issuer) enqueue(id firstcome.CampaignID, q *queue, cs ...*claim) error 
 		return firstcome.ErrStopping
 	}
 	// An empty queue takes a whole direct issue, even above the limit.
-	if len(q.waiting) > 0 && len(q.waiting)+len(cs) > i.limits.Waiting {
+	if len(q.waiting) > 0 && len(q.waiting)+len(cs) > i.options.Waiting {
 		i.stats.shed.Add(int64(len(cs)))
 		return firstcome.ErrTooMany
 	}

@@ -54,10 +54,10 @@ const (
 //	                  nothing is due  ▼   │ it is due, or Changed, or a second has passed
 //	                                 waiting
 type Dispatcher struct {
-	line   gate.Line
-	limits Options
-	calls  chan struct{} // a semaphore of calls under way
-	wake   chan struct{} // users joined a line that no goroutine here serves
+	line    gate.Line
+	options Options
+	calls   chan struct{} // a semaphore of calls under way
+	wake    chan struct{} // users joined a line that no goroutine here serves
 
 	mu    sync.Mutex // guards what follows
 	lines map[firstcome.CampaignID]*dispatch
@@ -84,18 +84,18 @@ type Stats struct {
 }
 
 // NewDispatcher returns a Dispatcher of the lines of a gate.
-func NewDispatcher(line gate.Line, limits Options) *Dispatcher {
-	if limits.Batch <= 0 {
-		limits.Batch = gate.DefaultBatch
+func NewDispatcher(line gate.Line, options Options) *Dispatcher {
+	if options.Batch <= 0 {
+		options.Batch = gate.DefaultBatch
 	}
-	if limits.Calls <= 0 {
-		limits.Calls = defaultCalls
+	if options.Calls <= 0 {
+		options.Calls = defaultCalls
 	}
-	if limits.Gate <= 0 {
-		limits.Gate = gate.DefaultTimeout
+	if options.Gate <= 0 {
+		options.Gate = gate.DefaultTimeout
 	}
 	return &Dispatcher{
-		line: line, limits: limits, calls: make(chan struct{}, limits.Calls), wake: make(chan struct{}, 1),
+		line: line, options: options, calls: make(chan struct{}, options.Calls), wake: make(chan struct{}, 1),
 		lines: map[firstcome.CampaignID]*dispatch{},
 	}
 }
@@ -155,7 +155,7 @@ func (d *Dispatcher) Lines() (ids []firstcome.CampaignID) {
 	return ids
 }
 
-// Run serves until ctx ends. Then it waits for the calls under way, which take no longer than limits.Gate. A call is one transaction, so no user is
+// Run serves until ctx ends. Then it waits for the calls under way, which take no longer than options.Gate. A call is one transaction, so no user is
 // left half served.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	var all sync.WaitGroup
@@ -186,14 +186,14 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 
 // look finds the campaigns whose lines are not empty.
 func (d *Dispatcher) look(ctx context.Context) {
-	bounded, cancel := context.WithTimeout(ctx, d.limits.Gate)
+	bounded, cancel := context.WithTimeout(ctx, d.options.Gate)
 	defer cancel()
 	var found []firstcome.CampaignID
 	err := d.line.Lines(bounded, func(id firstcome.CampaignID) { found = append(found, id) })
 	if err != nil && ctx.Err() == nil {
 		d.failed.Add(1)
-		if d.limits.OnLook != nil {
-			d.limits.OnLook(err)
+		if d.options.OnLook != nil {
+			d.options.OnLook(err)
 		}
 	}
 	for _, id := range found {
@@ -236,7 +236,7 @@ func (d *Dispatcher) serve(ctx context.Context, one *dispatch) {
 func (d *Dispatcher) pause(served gate.Served, rest time.Duration) (idle, next time.Duration) {
 	longest := lookEvery + wait.Jitter(lookEvery/8)
 	switch {
-	case served.Waiting == 0, len(served.Coupons) >= d.limits.Batch: // a user joined during the call; or more turns may be due
+	case served.Waiting == 0, len(served.Coupons) >= d.options.Batch: // a user joined during the call; or more turns may be due
 		return 0, serveEvery
 	case served.Again == 0:
 		return longest, serveEvery
@@ -262,7 +262,7 @@ func (d *Dispatcher) rest(ctx context.Context, one *dispatch, wait time.Duration
 	return true
 }
 
-// call serves a line once. At most limits.Calls calls run at a time; the others wait in order.
+// call serves a line once. At most options.Calls calls run at a time; the others wait in order.
 func (d *Dispatcher) call(ctx context.Context, one *dispatch) (gate.Served, error) {
 	select {
 	case d.calls <- struct{}{}:
@@ -273,12 +273,12 @@ func (d *Dispatcher) call(ctx context.Context, one *dispatch) (gate.Served, erro
 	d.mu.Lock()
 	one.more = false
 	d.mu.Unlock()
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.limits.Gate)
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.options.Gate)
 	defer cancel()
 	started := time.Now()
-	served, err := d.line.Serve(bounded, one.id, d.limits.Batch)
-	if d.limits.OnServe != nil {
-		d.limits.OnServe(one.id, served, time.Since(started), err)
+	served, err := d.line.Serve(bounded, one.id, d.options.Batch)
+	if d.options.OnServe != nil {
+		d.options.OnServe(one.id, served, time.Since(started), err)
 	}
 	if err != nil {
 		if !errors.Is(err, firstcome.ErrNoCampaign) {

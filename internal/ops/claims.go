@@ -75,7 +75,7 @@ func (m *Monitor) Undecided(ctx context.Context, _ firstcome.CampaignID, err err
 	m.claims.WithLabelValues(why).Inc()
 }
 
-// Batch serves as issue.Limits.OnBatch.
+// Batch serves as issue.Options.OnBatch.
 func (m *Monitor) Batch(claims int, took time.Duration, err error) {
 	m.batches.Observe(float64(claims))
 	m.gate.Observe(took.Seconds())

@@ -25,7 +25,7 @@ func newLineMetrics() lineMetrics {
 	}
 }
 
-// Served is line.Limits.OnServe.
+// Served is line.Options.OnServe.
 func (m *Monitor) Served(id firstcome.CampaignID, _ gate.Served, took time.Duration, err error) {
 	m.serves.Observe(took.Seconds())
 	if err != nil {
@@ -54,7 +54,7 @@ func (m *Monitor) WatchStreams(streams func() (open, dropped, refused int64)) {
 	)
 }
 
-// LookFailed serves as line.Limits.OnLook.
+// LookFailed serves as line.Options.OnLook.
 func (m *Monitor) LookFailed(err error) {
 	m.Warn("the node cannot see which campaigns have people in line", "err", err)
 }

@@ -65,18 +65,18 @@ func (s *schedule) soon(id firstcome.CampaignID) {
 // A polled is the result of a look at a campaign.
 type polled struct {
 	entries int64 // of its journal
-	// fields are surveyFields, as text; one that is not there is empty.
+	// fields are polledFields, as text; one that is not there is empty.
 	fields []string
 	err    error
 }
 
-// surveyFields are what a poll reads of a campaign's hash.
-var surveyFields = [...]string{"last_number", "drained_through", "version", "epoch", "closed", "closes_at"}
+// polledFields are what a poll reads of a campaign's hash.
+var polledFields = [...]string{"last_number", "drained_through", "version", "epoch", "closed", "closes_at"}
 
-// surveyPage bounds the campaigns that a poll reads in one round trip.
-const surveyPage = 500
+// pollPage bounds the campaigns that a poll reads in one round trip.
+const pollPage = 500
 
-// pollAll polls the active campaigns that are due, and calls each with a campaign and what was read of it.
+// pollAll polls the active campaigns that are due, and calls each with a campaign and its polled fields.
 func (j *Journal) pollAll(ctx context.Context, s *schedule, active []gate.Revision, each func(gate.Revision, polled) error) error {
 	due := s.due(active)
 	if len(due) == 0 {
@@ -86,8 +86,8 @@ func (j *Journal) pollAll(ctx context.Context, s *schedule, active []gate.Revisi
 	if err != nil {
 		return err
 	}
-	for page := range slices.Chunk(due, surveyPage) {
-		for n, found := range j.surveyed(ctx, page) {
+	for page := range slices.Chunk(due, pollPage) {
+		for n, found := range j.poll(ctx, page) {
 			if found.err == nil && found.quiet(page[n], now) {
 				s.quiet(page[n])
 			}
@@ -99,8 +99,8 @@ func (j *Journal) pollAll(ctx context.Context, s *schedule, active []gate.Revisi
 	return nil
 }
 
-// surveyed looks at campaigns in one round trip.
-func (j *Journal) surveyed(ctx context.Context, page []gate.Revision) []polled {
+// poll reads campaigns in one round trip.
+func (j *Journal) poll(ctx context.Context, page []gate.Revision) []polled {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	b := j.conn.client.B()
@@ -108,7 +108,7 @@ func (j *Journal) surveyed(ctx context.Context, page []gate.Revision) []polled {
 	for _, r := range page {
 		k := j.conn.keysIn(r)
 		commands = append(commands, b.Xlen().Key(k.journal).Build(),
-			b.Hmget().Key(k.campaign).Field(surveyFields[:]...).Build())
+			b.Hmget().Key(k.campaign).Field(polledFields[:]...).Build())
 	}
 	answers := j.conn.client.DoMulti(ctx, commands...)
 	found := make([]polled, len(page))

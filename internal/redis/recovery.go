@@ -123,7 +123,7 @@ func (rec *Recovery) Empty(ctx context.Context, r recovery.Rebuild, to record.Si
 	return wrap(err, "empty the journal of %s", r.Campaign)
 }
 
-// Replace puts what was loaded into the place of the frozen campaign. recovery.ErrSuperseded and recovery.ErrMoved say that nothing was switched.
+// Replace puts what was loaded into the place of the frozen campaign. recovery.ErrSuperseded and recovery.ErrMoved say that nothing was replaced.
 func (rec *Recovery) Replace(ctx context.Context, r recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
 	k := rec.conn.keyring.renew(r.Campaign, r.CampaignUID)
 	args := []string{
@@ -144,7 +144,7 @@ func (rec *Recovery) Replace(ctx context.Context, r recovery.Rebuild, f recovery
 	a, err := rec.conn.runOn(ctx, replaceScript, k, append(k.all(), k.loaded(r.Attempt).all()...), args...)
 	if err == nil {
 		switch a.word {
-		case "switched":
+		case "replaced":
 			return nil
 		case "superseded":
 			err = recovery.ErrSuperseded

@@ -198,7 +198,7 @@ func (l *Line) Lines(ctx context.Context, each func(firstcome.CampaignID)) error
 	if err != nil {
 		return fmt.Errorf("read which campaigns may have people in line: %w", err)
 	}
-	for page := range slices.Chunk(may, surveyPage) {
+	for page := range slices.Chunk(may, pollPage) {
 		if err := l.lines(ctx, page, each); err != nil {
 			return fmt.Errorf("read which campaigns have people in line: %w", err)
 		}

@@ -33,7 +33,7 @@ type DB struct {
 	Identity    string           // the ledger's random name: see ledger.Ledger.Identity
 	calls       chan *call       // on SQLite
 
-	// Who opens the database sets these fields, before the first transaction.
+	// The caller of Open sets these fields before the first transaction.
 
 	// Local returns the Local of a transaction. On SQLite all transactions have the same one.
 	Local    func() Local

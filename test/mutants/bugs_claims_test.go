@@ -89,7 +89,7 @@ var claimsBugs = []mutant{
 	},
 	{
 		bug:  "a claim is told its place without the log",
-		file: "internal/issue/drain.go", old: "case decisions[n].Outcome == firstcome.Waiting && i.limits.Teller != nil", new: "case decisions[n].Outcome == 0 && i.limits.Teller != nil",
+		file: "internal/issue/drain.go", old: "case decisions[n].Outcome == firstcome.Waiting && i.options.Teller != nil", new: "case decisions[n].Outcome == 0 && i.options.Teller != nil",
 		pkg: "./internal/line", test: "TestAPlaceIsToldOnlyOnceTheLogHasItAndTheEpochStillDecides",
 	},
 	{
@@ -114,7 +114,7 @@ var claimsBugs = []mutant{
 	},
 	{
 		bug:  "a stop cuts off a call that serves a line",
-		file: "internal/line/dispatcher.go", old: "context.WithTimeout(context.WithoutCancel(ctx), d.limits.Gate)", new: "context.WithTimeout(ctx, d.limits.Gate)",
+		file: "internal/line/dispatcher.go", old: "context.WithTimeout(context.WithoutCancel(ctx), d.options.Gate)", new: "context.WithTimeout(ctx, d.options.Gate)",
 		pkg: "./internal/line", test: "TestADispatcherStopsWhenItsCallsHaveEnded",
 	},
 	{

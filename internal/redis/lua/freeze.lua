@@ -6,7 +6,7 @@
 --   {'frozen', run, version, decided_at, opened_at, sold_out_at, closed_at, line, epoch, drained_through}
 --     run      of the server
 --     The other values are fields of the campaign's hash; a missing field is ''
---   {'superseded'}  a later attempt has frozen the campaign, or this one has switched it
+--   {'superseded'}  a later attempt has frozen the campaign, or this one has replaced its keys
 
 local attempt = tonumber(arguments().attempt)
 local c, instead = campaign('attempt', 'decided_at', 'opened_at', 'sold_out_at', 'closed_at', 'line', 'epoch', 'drained_through', 'attempts')

@@ -9,7 +9,7 @@
 --       now          the gate's time is not before this one
 --       the list: fields of the campaign's hash and their values
 -- Returns one of
---   {'switched'}
+--   {'replaced'}
 --   {'superseded'}  another attempt froze the campaign, or finished
 --   {'moved'}    this is not the server that the new keys were loaded into, or the keys are not complete: they must be loaded again
 
@@ -33,4 +33,4 @@ redis.call('HSET', campaign_key, 'layout', integer(LAYOUT), 'attempt', a.attempt
   'decided_at', integer(math.max(tonumber(a.now), server_time())), 'quarantined', '0', 'quarantined_until', '0', 'was_opens_at', '',
   'was_closes_at', '', 'was_sold_out', '0')
 redis.call('HSET', campaign_key, unpack(ARGV, first + 1, #ARGV))
-return {'switched'}
+return {'replaced'}
