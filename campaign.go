@@ -35,6 +35,8 @@ type Terms struct {
 	ClosesAt time.Time  // the first time at which no coupon is issued; zero means never
 	Answer   AnswerWhen // when a claim is answered
 	Benefit  json.RawMessage
+	Prizes   []Prize // by rank, in order; nil if all coupons are good for Benefit
+	Skips    []Skip  // set when an epoch ends, and carried on by each change; in order
 	// Pace is the pace of the waiting line. If it is nil, there is no line, and every claim is decided at once.
 	Pace *Pace
 	// Waitlist keeps users in line when every coupon is in force, so that a returned coupon goes to the next of them. It needs a Pace.
@@ -112,6 +114,7 @@ func (t Terms) mistakes() (errs []error) {
 	if len(t.Benefit) > MaxBenefit {
 		refuse("coupon.benefit", "must have at most %d bytes", MaxBenefit)
 	}
+	t.prizeMistakes(refuse)
 	if t.ValidFor < 0 || t.ValidFor > maxValid {
 		refuse("coupon.valid_for", "must be positive and at most %v", maxValid)
 	}

@@ -15,7 +15,11 @@ type Change struct {
 	// Ceiling is the highest number that the gate may issue from then on, or 0 if it does not change.
 	Ceiling int64
 
-	Terms  Terms  // only of ChangeTerms and ChangeReconcile: all new terms
+	Terms Terms // only of ChangeTerms and ChangeReconcile: all new terms
+	// Payload is the text of Terms as the ledger has it. The gate keeps it, and does not read it: see recovery.GateState.
+	Payload string
+	// Before is set if the change moves prizes: the gate refuses the change if it has given this number or a later one.
+	Before int64
 	Epoch  int64  // only of ChangeTerms with version 1: the gate's first epoch
 	Number int64  // of ChangeVoid
 	User   UserID // only of ChangeVoid: the user who held the number

@@ -11,6 +11,7 @@ var (
 	ErrNoCoupon       = errors.New("no such coupon")
 	ErrCampaignExists = errors.New("a campaign with this id exists")
 	ErrBelowInForce   = errors.New("the quantity is below the number of coupons in force")
+	ErrPrizesFixed    = errors.New("the campaign has given a number: ids, order and quantities of its prizes stay from then on")
 	ErrClosed         = errors.New("the campaign was closed by an operator")
 	ErrAlreadyVoided  = errors.New("the coupon was voided before")
 	ErrStale          = errors.New("the campaign has changed since it was read")

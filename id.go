@@ -14,19 +14,30 @@ const MaxCampaignID = 63
 
 // ParseCampaignID returns the campaign id s, or an error that describes the form of campaign ids.
 func ParseCampaignID(s string) (CampaignID, error) {
-	if s == "" || len(s) > MaxCampaignID || s[0] == '-' {
+	if !isID(s) {
 		return "", errCampaignID
-	}
-	for i := range len(s) {
-		c := s[i]
-		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
-			return "", errCampaignID
-		}
 	}
 	return CampaignID(s), nil
 }
 
-var errCampaignID = errors.New("a campaign id is 1 to 63 lower-case letters, digits and hyphens, and does not begin with a hyphen")
+// idForm is the form of ids that operators choose.
+const idForm = "is 1 to 63 lower-case letters, digits and hyphens, and does not begin with a hyphen"
+
+var errCampaignID = errors.New("a campaign id " + idForm)
+
+// isID reports whether s has the form of ids that operators choose.
+func isID(s string) bool {
+	if s == "" || len(s) > MaxCampaignID || s[0] == '-' {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
+			return false
+		}
+	}
+	return true
+}
 
 // A UserID is the id of a user of the shop. Two ids are the same user only if every byte is the same: there is no case folding, trimming or
 // normalisation.

@@ -60,15 +60,42 @@ func (d *Duration) UnmarshalJSON(text []byte) error {
 
 // NewCampaign has the values for a new campaign. Absent values mean their defaults.
 type NewCampaign struct {
-	ID       string     `json:"id,omitempty"` // if absent, the server creates one
-	Name     string     `json:"name"`
-	Quantity *int64     `json:"quantity"` // nil: unlimited
-	OpensAt  *Time      `json:"opens_at,omitempty"`
-	ClosesAt *Time      `json:"closes_at,omitempty"`
-	Answer   string     `json:"answer,omitempty"` // recorded (default) or decided
-	Pace     *Pace      `json:"pace,omitempty"`   // nil if there is no waiting line
-	Waitlist bool       `json:"waitlist,omitempty"`
-	Coupon   CouponSpec `json:"coupon"`
+	ID       string      `json:"id,omitempty"` // if absent, the server creates one
+	Name     string      `json:"name"`
+	Quantity *int64      `json:"quantity"` // nil: unlimited
+	OpensAt  *Time       `json:"opens_at,omitempty"`
+	ClosesAt *Time       `json:"closes_at,omitempty"`
+	Answer   string      `json:"answer,omitempty"` // recorded (default) or decided
+	Pace     *Pace       `json:"pace,omitempty"`   // nil if there is no waiting line
+	Waitlist bool        `json:"waitlist,omitempty"`
+	Coupon   CouponSpec  `json:"coupon"`
+	Prizes   []PrizeSpec `json:"prizes,omitempty"` // by rank, in order; none if all coupons are alike
+}
+
+// A PrizeSpec is what the coupons of some ranks of a campaign are good for.
+type PrizeSpec struct {
+	ID       string          `json:"id"`
+	Name     string          `json:"name"`
+	Quantity *int64          `json:"quantity"` // how many ranks have the prize; nil for the last prize, which has what the others leave
+	Benefit  json.RawMessage `json:"benefit"`
+}
+
+// A Prize is a prize of a campaign.
+type Prize struct {
+	PrizeSpec
+	From int64  `json:"from"` // the first rank that has the prize
+	To   *int64 `json:"to"`   // the last one; nil for the last prize
+	// Given is how many ranks of the prize are given, also to coupons that were voided since. It is nil if unknown, like Campaign.InForce, and in a
+	// Change.
+	Given *int64 `json:"given"`
+	// RanOutAt is when the coupon with the last rank of the prize, or a later one, was issued. It is nil until it is recorded, and in a Change.
+	RanOutAt *Time `json:"ran_out_at"`
+}
+
+// A CouponPrize is the prize of a coupon.
+type CouponPrize struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
 }
 
 // A Pace is how fast a campaign's waiting line is served.
@@ -90,8 +117,8 @@ type Campaign struct {
 	Version int64  `json:"version"`
 	State   string `json:"state"` // not_open, open, paused, sold_out, closed or unknown
 	// GateState is ok, or why the gate's data is unknown and claims are answered with 503. The gate has lost the campaign (lost), is not verified yet
-	// (unverified), has another gate, secret or ledger than the campaign (mismatch), is ahead of an older ledger (ahead), is in an epoch that has
-	// ended (behind), or did not answer (unknown).
+	// (unverified), has another gate, secret or ledger than the campaign (mismatch), has a ledger that is older than it was (ledger_rolled_back), is
+	// in an epoch that has ended (stale_epoch), or did not answer (unknown).
 	GateState string `json:"gate_state"`
 	Waiting   *int64 `json:"waiting"`   // users in line; nil if unknown
 	InForce   *int64 `json:"in_force"`  // nil if unknown because GateState is not ok
@@ -110,10 +137,12 @@ type Campaign struct {
 type Coupon struct {
 	CampaignID string          `json:"campaign_id"`
 	Number     int64           `json:"number"`
+	Rank       int64           `json:"rank"` // the coupon's place in the order of the campaign's coupons, from 1
 	UserID     string          `json:"user_id"`
 	Code       string          `json:"code"`
-	State      string          `json:"state"` // in_force or voided
-	Benefit    json.RawMessage `json:"benefit"`
+	State      string          `json:"state"`   // in_force or voided
+	Prize      *CouponPrize    `json:"prize"`   // nil if the campaign has no prizes
+	Benefit    json.RawMessage `json:"benefit"` // of the prize, if there is one
 	IssuedAt   Time            `json:"issued_at"`
 	ExpiresAt  *Time           `json:"expires_at"`
 	Recorded   bool            `json:"recorded"`
@@ -178,17 +207,19 @@ type EndedLine struct {
 // A Fact is one thing that happened to a coupon. If the ledger has lost the coupon, which is a breach that people must look at, the fields after
 // Number are null on the wire and zero here.
 type Fact struct {
-	Position     int64  `json:"position"`
-	Kind         string `json:"kind"` // coupon.issued or coupon.voided
-	CampaignID   string `json:"campaign_id"`
-	Number       int64  `json:"number"`
-	UserID       string `json:"user_id"`
-	Code         string `json:"code"`
-	TermsVersion int64  `json:"terms_version"` // the version of the terms under which it was issued
-	At           Time   `json:"at"`            // time of the issue or void
-	Generation   *int64 `json:"generation"`    // like Ticket, as in Coupon
-	Ticket       *int64 `json:"ticket"`
-	Direct       bool   `json:"direct,omitempty"`
+	Position     int64        `json:"position"`
+	Kind         string       `json:"kind"` // coupon.issued or coupon.voided
+	CampaignID   string       `json:"campaign_id"`
+	Number       int64        `json:"number"`
+	UserID       string       `json:"user_id"`
+	Code         string       `json:"code"`
+	TermsVersion int64        `json:"terms_version"` // the version of the terms under which it was issued
+	Rank         int64        `json:"rank"`          // as in Coupon
+	Prize        *CouponPrize `json:"prize"`         // as in Coupon
+	At           Time         `json:"at"`            // time of the issue or void
+	Generation   *int64       `json:"generation"`    // like Ticket, as in Coupon
+	Ticket       *int64       `json:"ticket"`
+	Direct       bool         `json:"direct,omitempty"`
 }
 
 // A Change is a numbered change of a campaign.
@@ -257,6 +288,7 @@ type Terms struct {
 	Waitlist bool       `json:"waitlist"` // who waits stays in line when every coupon is in force
 	LineLog  bool       `json:"line_log"` // Kafka has a copy of the line, so places survive if Redis loses its data. The server decides this
 	Coupon   CouponSpec `json:"coupon"`
+	Prizes   []Prize    `json:"prizes"` // by rank, in order; nil if all coupons are alike
 }
 
 // A LedgerState is a campaign's state in the ledger, without coupons that are still on their way there.

@@ -42,7 +42,7 @@ func (n *node) openFacts() error {
 		return nil
 	}
 	var err error
-	n.facts, err = kafka.NewPublisher(string(url), kafka.Options{Cursors: n.ledger.Followers, Facts: n.ledger.Reads.Facts, Ledger: n.ledger.Identity(), OnFail: n.monitor.FactsFailed})
+	n.facts, err = kafka.NewPublisher(string(url), kafka.Options{Cursors: n.ledger.Followers, Facts: n.ledger.Reads.Facts, Terms: n.terms.Terms, Ledger: n.ledger.Identity(), OnFail: n.monitor.FactsFailed})
 	if err == nil {
 		n.monitor.WatchFacts(n.facts)
 	}

@@ -46,7 +46,7 @@ func issueFacts(b *testing.B, l *ledger.Ledger, from, count int) {
 // publishFacts publishes the facts of a ledger until b ends.
 func publishFacts(b *testing.B, l *ledger.Ledger, at string) {
 	b.Helper()
-	p, err := kafka.NewPublisher(at, kafka.Options{Cursors: l.Followers, Facts: l.Reads.Facts, Ledger: l.Identity(), OnFail: func(err error) { b.Log(err) }})
+	p, err := kafka.NewPublisher(at, kafka.Options{Cursors: l.Followers, Facts: l.Reads.Facts, Terms: l.Reads.Terms, Ledger: l.Identity(), OnFail: func(err error) { b.Log(err) }})
 	stage.Must(b, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)

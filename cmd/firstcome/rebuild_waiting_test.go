@@ -68,12 +68,12 @@ func TestF20AChangeThatWaitsIsDoneByARebuild(t *testing.T) {
 
 				stage.Same(t, "the epoch", int64(2), d.rebuilt(d.rebuilder()).Epoch)
 				left, err := d.ledger.Campaigns.Pending(t.Context(), "c")
-				refused, err2 := d.ledger.Campaigns.Refused(t.Context(), "c", version)
-				if err := errors.Join(err, err2); err != nil || len(left) > 0 || refused != w.refused {
-					t.Errorf("%+v wait, refused %t, %v", left, refused, err)
+				refusal, err2 := d.ledger.Campaigns.Refusal(t.Context(), "c", version)
+				if err := errors.Join(err, err2); err != nil || len(left) > 0 || (refusal != nil) != w.refused {
+					t.Errorf("%+v wait, refused %v, %v", left, refusal, err)
 				}
 				s := d.status()
-				stage.Same(t, "the version, which is the rebuild's, and that of the gate", []int64{version + 1, version + 1}, []int64{s.Version, s.Applied})
+				stage.Same(t, "the version, after the rebuild and its skipped numbers, and that of the gate", []int64{version + 2, version + 2}, []int64{s.Version, s.Applied})
 				if w.refused && s.Quantity != before.Quantity {
 					t.Errorf("a quantity that was refused is %d", s.Quantity)
 				}

@@ -33,7 +33,8 @@ type node struct {
 	remote      *remoteGate      // nil if the ledger decides
 	facts       *kafka.Publisher // nil if facts are not published
 	development bool             // every caller is admin
-	ops         net.Listener     // nil if metrics and profiles are off
+	terms       *api.TermsCache
+	ops         net.Listener // nil if metrics and profiles are off
 
 	// The other parts are for callers. All but counter and board are nil if this node only records.
 	issuer   *issue.Issuer
@@ -95,6 +96,7 @@ func (n *node) open(ctx context.Context, admit admission) error {
 		n.monitor.WatchLog(n.flags.dropped)
 	}
 	n.monitor.WatchLedger(n.ledger)
+	n.terms = api.NewTermsCache(n.ledger.Reads.Terms)
 	if err := n.openFacts(); err != nil {
 		return err
 	}
@@ -128,8 +130,7 @@ func (n *node) openAPI(ctx context.Context) error {
 	queue.OnJoin, queue.OnChange = n.lines.Joined, n.lines.Changed
 	n.monitor.WatchLines(n.lines, decides.LineOf)
 	n.issuer = issue.NewIssuer(decides, queue)
-	terms := api.NewTermsCache(n.ledger.Reads.Terms)
-	claims := &issue.Answerer{Issuer: n.issuer, Coupons: decides, Terms: terms.Terms, Wait: queue.Gate}
+	claims := &issue.Answerer{Issuer: n.issuer, Coupons: decides, Terms: n.terms.Terms, Wait: queue.Gate}
 	kept := operate.Ledger{Campaigns: n.ledger.Campaigns, Letters: n.ledger.Recorder, Reads: n.ledger.Reads}
 	if r := n.remote; r == nil {
 		n.operator = operate.New(kept, n.issuer, claims)
@@ -146,7 +147,7 @@ func (n *node) openAPI(ctx context.Context) error {
 		return err
 	}
 	n.api = api.New(api.Options{
-		Ledger: n.ledger.Reads, Keys: n.ledger.Deployment, Terms: terms, Claims: claims, Gate: n.remote.decides(), Places: places, Operator: n.operator, Auth: n.auth,
+		Ledger: n.ledger.Reads, Keys: n.ledger.Deployment, Terms: n.terms, Claims: claims, Gate: n.remote.decides(), Places: places, Operator: n.operator, Auth: n.auth,
 		Audit: n.auditor.audit, Log: n.log, Observer: observers{n.monitor, n.counter}, Health: n.monitor.Health,
 		UserLimit: limiter(c.UserRate, userBurst), AddressLimit: limiter(c.AddressRate, addressBurst),
 		TrustedProxies: c.TrustedProxy, CORSOrigins: texts(c.CORSOrigin), MaxStreams: httpd.DetachedRoom(int(c.MaxStreams)),

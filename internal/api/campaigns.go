@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -79,7 +80,13 @@ func (s *campaigns) list(w http.ResponseWriter, r *http.Request, _ auth.Caller) 
 		return err
 	}
 	found, next := pageOf(found, most, func(c ledger.Status) firstcome.CampaignID { return c.ID })
-	return writeList(w, s.listed(r.Context(), found), next, wireCampaign)
+	items := make([]client.Campaign, len(found))
+	for n, c := range s.listed(r.Context(), found) {
+		if items[n], err = s.shown(r.Context(), c); err != nil {
+			return err
+		}
+	}
+	return writeJSON(w, http.StatusOK, client.List[client.Campaign]{Items: items, Next: next})
 }
 
 // read answers GET /v1/campaigns/{id}.
@@ -231,8 +238,22 @@ func (s *campaigns) write(w http.ResponseWriter, r *http.Request, status int, ke
 	if err != nil {
 		return err
 	}
+	shown, err := s.shown(r.Context(), c)
+	if err != nil {
+		return err
+	}
 	w.Header().Set("ETag", `"`+strconv.FormatInt(c.Version, 10)+`"`)
-	return writeJSON(w, status, wireCampaign(c))
+	return writeJSON(w, status, shown)
+}
+
+// shown converts a campaign to its JSON form, with what is given of its prizes.
+func (s *campaigns) shown(ctx context.Context, c told) (client.Campaign, error) {
+	shown := wireCampaign(c)
+	given, err := s.Ledger.PrizesGiven(ctx, c.ID, &c.Terms, c.LastNumber)
+	for n, p := range given {
+		shown.Prizes[n].Given, shown.Prizes[n].RanOutAt = c.known(p.Given), wire.Time(p.RanOutAt)
+	}
+	return shown, err
 }
 
 // wireCampaign converts a campaign to its JSON form.

@@ -115,7 +115,7 @@ func (s *coupons) lines(out io.Writer) func(context.Context, *firstcome.Coupon, 
 // columns are the columns of a CSV export.
 var columns = []string{
 	"campaign_id", "number", "user_id", "code", "state", "benefit", "issued_at", "expires_at", "recorded", "voided_at", "void_reason",
-	"generation", "ticket", "direct",
+	"generation", "ticket", "direct", "rank", "prize_id", "prize_name",
 }
 
 // A sheet is the format of a CSV export (RFC 4180): exact, for programs, or for Excel.
@@ -128,7 +128,7 @@ type sheet struct {
 // koreanColumns are the columns in Korean.
 var koreanColumns = []string{
 	"캠페인 ID", "번호", "고객 ID", "코드", "상태", "혜택", "발급 시각", "만료 시각", "원장에 기록됨", "회수 시각", "회수 사유",
-	"대기열 회차", "순번", "직접 발급",
+	"대기열 회차", "순번", "직접 발급", "순위", "경품 ID", "경품",
 }
 
 // koreanWords are the words in the cells of an export.
@@ -156,10 +156,16 @@ func (s *coupons) cells(out io.Writer, as sheet) func(context.Context, *firstcom
 			if err != nil {
 				return err
 			}
+			rank := t.Rank(c.Number)
+			var prize firstcome.Prize
+			if n := t.PrizeOf(rank); n >= 0 {
+				prize = t.Prizes[n]
+			}
 			row = as.appendRow(row, as.ordered(
-				as.text(string(c.Campaign)), strconv.FormatInt(c.Number, 10), as.text(string(c.User)), as.text(c.Code), as.word(state(c)), as.safe(string(t.benefit)),
+				as.text(string(c.Campaign)), strconv.FormatInt(c.Number, 10), as.text(string(c.User)), as.text(c.Code), as.word(state(c)), as.safe(string(t.prizeOf(rank).benefit)),
 				as.instant(c.IssuedAt), as.instant(t.ExpiresAt(c.IssuedAt)), as.word(strconv.FormatBool(c.Recorded)), as.instant(c.VoidedAt), as.safe(reason),
-				place(c.Generation), place(c.Ticket), as.word(strconv.FormatBool(c.Direct)))...)
+				place(c.Generation), place(c.Ticket), as.word(strconv.FormatBool(c.Direct)),
+				strconv.FormatInt(rank, 10), as.text(string(prize.ID)), as.safe(prize.Name))...)
 		}
 		_, err := out.Write(row)
 		row = row[:0]

@@ -98,8 +98,13 @@ func (s *facts) after(r *http.Request, id firstcome.CampaignID, after int64, mos
 	defer over()
 	facts := []wire.Fact{}
 	err := s.Ledger.Facts(r.Context(), id, after, most, func(f firstcome.Fact) error {
-		facts = append(facts, wire.FactOf(&f))
-		return nil
+		var t firstcome.Terms
+		var err error
+		if f.Coupon.User != "" { // the ledger has not lost the coupon
+			t, err = s.Terms.Terms(r.Context(), id, f.Coupon.TermsVersion)
+		}
+		facts = append(facts, wire.FactOf(&f, &t))
+		return err
 	})
 	return facts, err
 }

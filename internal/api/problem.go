@@ -85,6 +85,8 @@ func problemOf(err error) *client.Problem {
 		return newProblem(idUsed, gate.ErrLedgerForgot.Error())
 	case errors.Is(err, firstcome.ErrBelowInForce):
 		return newProblem(belowInForce, err.Error())
+	case errors.Is(err, firstcome.ErrPrizesFixed):
+		return newProblem(prizesFixed, firstcome.ErrPrizesFixed.Error()+". Names and benefits can still be changed")
 	case errors.Is(err, firstcome.ErrClosed):
 		return newProblem(campaignClosed, firstcome.ErrClosed.Error())
 	case errors.Is(err, firstcome.ErrAlreadyVoided):
@@ -238,6 +240,7 @@ const (
 	campaignExists     code = "campaign_exists"
 	idUsed             code = "id_used"
 	belowInForce       code = "below_in_force"
+	prizesFixed        code = "prizes_fixed"
 	campaignClosed     code = "campaign_closed"
 	alreadyVoided      code = "already_voided"
 	deadLetterResolved code = "dead_letter_resolved"
@@ -278,7 +281,7 @@ var statuses = statusesOf(map[int][]code{
 	http.StatusForbidden:             {roleForbidden, crossSite, notLoopback},
 	http.StatusNotFound:              {notFoundCode},
 	http.StatusMethodNotAllowed:      {methodNotAllowed},
-	http.StatusConflict:              {campaignExists, idUsed, belowInForce, campaignClosed, alreadyVoided, deadLetterResolved, deadLetterRefused, alreadyServed, noGate, nothingToReconcile},
+	http.StatusConflict:              {campaignExists, idUsed, belowInForce, prizesFixed, campaignClosed, alreadyVoided, deadLetterResolved, deadLetterRefused, alreadyServed, noGate, nothingToReconcile},
 	http.StatusPreconditionFailed:    {stale},
 	http.StatusRequestEntityTooLarge: {bodyTooLarge},
 	http.StatusUnsupportedMediaType:  {unsupportedMedia},

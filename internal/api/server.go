@@ -160,6 +160,7 @@ type Ledger interface {
 	Knows(id firstcome.CampaignID) bool
 	Exists(ctx context.Context, id firstcome.CampaignID) error
 	Lost(ctx context.Context, id firstcome.CampaignID) ([]firstcome.Range, error)
+	PrizesGiven(ctx context.Context, id firstcome.CampaignID, t *firstcome.Terms, last int64) ([]ledger.PrizeGiven, error)
 
 	Coupons(ctx context.Context, id firstcome.CampaignID, p ledger.Page, each func(firstcome.Coupon) error) error
 	Export(ctx context.Context, id firstcome.CampaignID, p ledger.Page, each func(c firstcome.Coupon, reason string) error) error

@@ -10,14 +10,21 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/wire"
 )
 
 // terms has one version of a campaign's terms, and the parts of answers rendered from it.
 type terms struct {
 	firstcome.Terms
-	benefit  []byte                   // compact JSON
+	prizes   []renderedPrize
 	refusals [firstcome.Issued][]byte // bodies, by outcome
 }
+
+// A renderedPrize is what a coupon is good for, as compact JSON.
+type renderedPrize struct{ prize, benefit []byte }
+
+// prizeOf returns what a coupon of a rank is good for.
+func (t *terms) prizeOf(rank int64) renderedPrize { return t.prizes[max(0, t.PrizeOf(rank))] }
 
 // A TermsCache caches terms by version. Callers must ask only for versions that a gate or a coupon names. Those never change.
 // A gate may still refuse a version that only the ledger has. When the cache is full, it drops everything. Concurrent callers
@@ -39,7 +46,7 @@ type termsKey struct {
 const (
 	// maxTermsSize limits the cache, in bytes: about 10,000 ordinary versions, or 500 with the largest benefits.
 	maxTermsSize = 16 << 20
-	// termsOverhead is about how many bytes a version takes in addition to its benefit.
+	// termsOverhead is about how many bytes a version takes in addition to its prizes.
 	termsOverhead = 1500
 )
 
@@ -91,19 +98,39 @@ func (c *TermsCache) get(ctx context.Context, id firstcome.CampaignID, version i
 func (c *TermsCache) keep(key termsKey, t *terms) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.size += termsOverhead + len(t.benefit); c.size > maxTermsSize {
+	size := termsOverhead
+	for _, p := range t.prizes {
+		size += len(p.prize) + len(p.benefit)
+	}
+	if c.size += size; c.size > maxTermsSize {
 		clear(c.kept)
-		c.size = termsOverhead + len(t.benefit)
+		c.size = size
 	}
 	c.kept[key] = t
 }
 
+// compact returns a benefit as compact JSON, or null if there is none.
+func compact(benefit json.RawMessage) []byte {
+	var b bytes.Buffer
+	if len(benefit) == 0 || json.Compact(&b, benefit) != nil {
+		return []byte("null")
+	}
+	return b.Bytes()
+}
+
 // render renders the parts of answers that depend only on the terms.
 func render(read firstcome.Terms) *terms {
-	t := &terms{Terms: read, benefit: []byte("null")}
-	var compact bytes.Buffer
-	if len(read.Benefit) > 0 && json.Compact(&compact, read.Benefit) == nil {
-		t.benefit = compact.Bytes()
+	t := &terms{Terms: read}
+	for n := range read.Prizes {
+		from, _ := read.Ranks(n)
+		prize, err := json.Marshal(wire.PrizeOf(&read, from))
+		if err != nil {
+			panic(err) // strings
+		}
+		t.prizes = append(t.prizes, renderedPrize{prize, compact(read.Prizes[n].Benefit)})
+	}
+	if len(read.Prizes) == 0 {
+		t.prizes = []renderedPrize{{[]byte("null"), compact(read.Benefit)}}
 	}
 	for o := range t.refusals {
 		if o := firstcome.Outcome(o); o.Reason() != "" {

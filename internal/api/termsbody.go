@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -13,8 +14,9 @@ import (
 
 // The fields of a body that sets terms, and of its pace and coupon objects.
 var (
-	termsFields  = []string{"name", "quantity", "opens_at", "closes_at", "answer", "pace", "waitlist", "coupon"}
+	termsFields  = []string{"name", "quantity", "opens_at", "closes_at", "answer", "pace", "waitlist", "coupon", "prizes"}
 	paceFields   = []string{"per_second"}
+	prizeFields  = []string{"id", "name", "quantity", "benefit"}
 	couponFields = []string{"benefit", "valid_until", "valid_for"}
 )
 
@@ -64,11 +66,12 @@ func parseTerms(o object, wrong *mistakes) (*edit, error) {
 	field(e, o, "", "answer", e.readAnswer, func(t *firstcome.Terms) *firstcome.AnswerWhen { return &t.Answer })
 	field(e, o, "", "pace", e.readPace, func(t *firstcome.Terms) **firstcome.Pace { return &t.Pace })
 	field(e, o, "", "waitlist", e.readWaitlist, func(t *firstcome.Terms) *bool { return &t.Waitlist })
+	field(e, o, "", "prizes", e.readPrizes, func(t *firstcome.Terms) *[]firstcome.Prize { return &t.Prizes })
 	if raw, ok := o["coupon"]; ok {
 		e.readCoupon(raw)
 	}
 	// Refuse combinations of fields, too, so that one answer lists them together with the fields that could not be parsed.
-	alone := firstcome.Terms{Name: "a name", Answer: firstcome.Recorded, Pace: &firstcome.Pace{}}
+	alone := firstcome.Terms{Name: "a name", Quantity: firstcome.Unlimited, Answer: firstcome.Recorded, Pace: &firstcome.Pace{}}
 	e.apply(&alone)
 	for _, wrong := range fieldErrors(alone.Check()) {
 		if !e.names(wrong.Field) {
@@ -147,10 +150,61 @@ func (e *edit) readCoupon(raw json.RawMessage) {
 		return
 	}
 	o.only(e.mistakes, "coupon.", couponFields)
-	benefit := func(_ string, raw json.RawMessage) json.RawMessage { return raw }
-	field(e, o, "coupon.", "benefit", benefit, func(t *firstcome.Terms) *json.RawMessage { return &t.Benefit })
+	field(e, o, "coupon.", "benefit", readBenefit, func(t *firstcome.Terms) *json.RawMessage { return &t.Benefit })
 	field(e, o, "coupon.", "valid_until", e.readTime, func(t *firstcome.Terms) *time.Time { return &t.ValidUntil })
 	field(e, o, "coupon.", "valid_for", e.readValidFor, func(t *firstcome.Terms) *time.Duration { return &t.ValidFor })
+}
+
+// readBenefit reads a benefit, which may be any JSON.
+func readBenefit(_ string, raw json.RawMessage) json.RawMessage { return raw }
+
+// readPrizes reads a list of prizes, or nil for null.
+func (e *edit) readPrizes(name string, raw json.RawMessage) []firstcome.Prize {
+	var list []json.RawMessage
+	switch err := json.Unmarshal(raw, &list); {
+	case isNull(raw):
+		return nil
+	case err != nil:
+		e.mistype(name, "an array or null")
+		return nil
+	case len(list) > firstcome.MaxPrizes:
+		list = list[:firstcome.MaxPrizes+1] // enough to be refused
+	}
+	prizes := make([]firstcome.Prize, len(list))
+	for n, raw := range list {
+		var o object
+		if at := fmt.Sprintf("%s[%d]", name, n); json.Unmarshal(raw, &o) != nil || o == nil {
+			e.mistype(at, "an object")
+		} else {
+			prizes[n] = e.readPrize(at+".", o)
+		}
+	}
+	return prizes
+}
+
+// readPrize reads a prize, whose fields are in at.
+func (e *edit) readPrize(at string, o object) (p firstcome.Prize) {
+	o.only(e.mistakes, at, prizeFields)
+	for _, name := range []string{"id", "name"} {
+		if _, ok := o[name]; !ok {
+			e.require(at + name)
+		}
+	}
+	if raw, ok := o["id"]; ok {
+		p.ID = firstcome.PrizeID(e.readString(at+"id", raw))
+	}
+	if raw, ok := o["name"]; ok {
+		p.Name = e.readString(at+"name", raw)
+	}
+	if raw, ok := o["quantity"]; ok && !isNull(raw) {
+		if p.Quantity = e.readQuantity(at+"quantity", raw); p.Quantity == 0 && !e.names(at+"quantity") {
+			e.refuse(at+"quantity", "must be 1 to "+strconv.FormatInt(firstcome.MaxQuantity, 10))
+		}
+	}
+	if raw, ok := o["benefit"]; ok && !isNull(raw) {
+		p.Benefit = raw
+	}
+	return p
 }
 
 func (e *edit) readValidFor(field string, raw json.RawMessage) time.Duration {
@@ -214,6 +268,14 @@ func wireTerms(t *firstcome.Terms) *client.Terms {
 	}
 	if t.Quantity != firstcome.Unlimited {
 		terms.Quantity = &t.Quantity
+	}
+	for n, p := range t.Prizes {
+		from, to := t.Ranks(n)
+		prize := client.Prize{PrizeSpec: client.PrizeSpec{ID: string(p.ID), Name: p.Name, Benefit: p.Benefit}, From: from}
+		if to != firstcome.Unlimited {
+			prize.Quantity, prize.To = &p.Quantity, &to
+		}
+		terms.Prizes = append(terms.Prizes, prize)
 	}
 	return terms
 }

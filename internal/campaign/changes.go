@@ -32,16 +32,28 @@ func (r *Store) AppliedAt(v int64) int64 {
 	return v
 }
 
-// InsertChange writes a change. For a change of terms it also writes the quantity and the window as columns, for the audit.
+// InsertChange writes a change. It also writes a part of its payload as columns, for the audit: of terms the quantity, the window and how many
+// numbers are skipped in all, and of a rebuild how many numbers it skipped.
 func InsertChange(t *sqldb.Tx, id firstcome.CampaignID, version int64, kind firstcome.ChangeKind, payload string, at time.Time) error {
 	var terms StoredTerms
-	if kind == firstcome.ChangeTerms || kind == firstcome.ChangeReconcile {
+	var skipped int64
+	switch kind {
+	case firstcome.ChangeTerms, firstcome.ChangeReconcile:
 		if err := json.Unmarshal([]byte(payload), &terms); err != nil {
 			return sqldb.Wrap(err, "read the terms of a change")
 		}
+		if n := len(terms.Skips); n > 0 {
+			skipped = terms.Skips[n-1].Skipped
+		}
+	case firstcome.ChangeRebuild:
+		var rebuilt struct{ Skipped int64 }
+		if err := json.Unmarshal([]byte(payload), &rebuilt); err != nil {
+			return sqldb.Wrap(err, "read a rebuild")
+		}
+		skipped = rebuilt.Skipped
 	}
-	_, err := t.Change(`INSERT INTO changes (campaign_id, version, kind, payload, changed_at, quantity, opens_at, closes_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-		string(id), version, string(kind), payload, at.UnixMicro(), sqldb.FromPointer(terms.Quantity), sqldb.FromPointer(terms.OpensAt), sqldb.FromPointer(terms.ClosesAt))
+	_, err := t.Change(`INSERT INTO changes (campaign_id, version, kind, payload, changed_at, quantity, opens_at, closes_at, skipped) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		string(id), version, string(kind), payload, at.UnixMicro(), sqldb.FromPointer(terms.Quantity), sqldb.FromPointer(terms.OpensAt), sqldb.FromPointer(terms.ClosesAt), skipped)
 	return err
 }
 
@@ -71,13 +83,19 @@ func ConcludeChange(t *sqldb.Tx, s Row, version int64, refused bool) error {
 }
 
 // errRefusal means that a gate refused a change that it must accept.
-var errRefusal = errors.New("the gate refused a change that does not lower the quantity")
+var errRefusal = errors.New("the gate refused a change that it must accept")
 
 // DecodeChange sets the fields of a change from its payload.
 func DecodeChange(c *firstcome.Change, payload string, epoch int64) (err error) {
 	switch c.Kind {
 	case firstcome.ChangeTerms:
-		c.Terms, err = DecodeTerms(payload)
+		var moved struct {
+			Before int64 `json:"before_number"`
+		}
+		if c.Terms, err = DecodeTerms(payload); err == nil {
+			err = json.Unmarshal([]byte(payload), &moved)
+		}
+		c.Payload, c.Before = payload, moved.Before
 		if c.Version == 1 {
 			c.Epoch = epoch
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -38,18 +37,39 @@ func PayloadOf(t *sqldb.Tx, id firstcome.CampaignID, version int64) (payload str
 	return payload, err
 }
 
+// termsQuery reads the terms of a version: those of the change before it and, first, those of the reconcile after it, which has them if the ledger
+// has forgotten the version.
+const termsQuery = `SELECT version, payload FROM changes WHERE campaign_id = ? AND version IN (
+	(SELECT MAX(version) FROM changes WHERE campaign_id = ? AND version <= ? AND kind IN ('terms', 'reconcile') AND NOT refused),
+	(SELECT MIN(version) FROM changes WHERE campaign_id = ? AND version > ? AND kind = 'reconcile')) ORDER BY version DESC`
+
 // Terms implements ledger.Reads.Terms.
-func (r *Store) Terms(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error) {
-	var payload string
-	err := r.DB.Conclude.QueryRowContext(ctx, `SELECT payload FROM changes
-		WHERE campaign_id = ? AND version <= ? AND kind IN ('terms', 'reconcile') AND NOT refused ORDER BY version DESC LIMIT 1`, id, version).Scan(&payload)
-	if errors.Is(err, sql.ErrNoRows) {
+func (r *Store) Terms(ctx context.Context, id firstcome.CampaignID, version int64) (terms firstcome.Terms, err error) {
+	var found int64 // the version whose terms they are
+	rows, err := r.DB.Conclude.QueryContext(ctx, termsQuery, id, id, version, id, version)
+	err = sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
+		var of int64
+		var payload string
+		if err := take(&of, &payload); err != nil || found > version {
+			return err
+		}
+		var reconcile struct{ Behind int64 }
+		if of > version {
+			if err := json.Unmarshal([]byte(payload), &reconcile); err != nil || reconcile.Behind >= version {
+				return err // the ledger has not forgotten the version
+			}
+		}
+		found = of
+		terms, err = DecodeTerms(payload)
+		return err
+	})
+	switch {
+	case err != nil:
+		return firstcome.Terms{}, fmt.Errorf("read the terms of %s: %w", id, err)
+	case found == 0:
 		return firstcome.Terms{}, firstcome.ErrNoCampaign
 	}
-	if err != nil {
-		return firstcome.Terms{}, fmt.Errorf("read the terms of %s: %w", id, err)
-	}
-	return DecodeTerms(payload)
+	return terms, nil
 }
 
 // StoredTerms is the JSON of terms in the table changes. Times and durations are in microseconds.
@@ -65,6 +85,24 @@ type StoredTerms struct {
 	Pace       *storedPace          `json:"pace,omitempty"`
 	Waitlist   bool                 `json:"waitlist,omitempty"`
 	Log        *StoredLog           `json:"line_log,omitempty"`
+	Prizes     []storedPrize        `json:"prizes,omitempty"`
+	Skips      []storedSkip         `json:"skips,omitempty"`
+	// Before is set if the change moves prizes: see firstcome.Change.
+	Before int64 `json:"before_number,omitempty"`
+}
+
+// A storedPrize is the JSON of a prize.
+type storedPrize struct {
+	ID       firstcome.PrizeID `json:"id"`
+	Name     string            `json:"name"`
+	Quantity int64             `json:"quantity,omitempty"`
+	Benefit  json.RawMessage   `json:"benefit,omitempty"`
+}
+
+// A storedSkip is the JSON of a firstcome.Skip.
+type storedSkip struct {
+	After   int64 `json:"after"`
+	Skipped int64 `json:"skipped"`
 }
 
 // A StoredLog is the JSON of a line's log.
@@ -82,18 +120,27 @@ type storedPace struct {
 // StoredTermsOf converts terms to their JSON.
 func StoredTermsOf(t firstcome.Terms) StoredTerms {
 	validFor := t.ValidFor.Microseconds()
-	return StoredTerms{
+	s := StoredTerms{
 		Name: t.Name, Answer: t.Answer, Benefit: t.Benefit, Pace: (*storedPace)(t.Pace), Waitlist: t.Waitlist, Log: (*StoredLog)(t.Log),
 		Quantity: sqldb.ToPointer(QuantityColumn(t.Quantity)),
 		OpensAt:  sqldb.ToPointer(sqldb.Micros(t.OpensAt)), ClosesAt: sqldb.ToPointer(sqldb.Micros(t.ClosesAt)),
 		ValidUntil: sqldb.ToPointer(sqldb.Micros(t.ValidUntil)), ValidFor: sqldb.ToPointer(sql.NullInt64{Int64: validFor, Valid: validFor != 0}),
 	}
+	for _, p := range t.Prizes {
+		s.Prizes = append(s.Prizes, storedPrize(p))
+	}
+	for _, skip := range t.Skips {
+		s.Skips = append(s.Skips, storedSkip(skip))
+	}
+	return s
 }
 
-// EncodeTerms returns the payload of a change that sets terms. It is an error if the benefit is not JSON.
-func EncodeTerms(t firstcome.Terms) (string, error) {
-	text, err := json.Marshal(StoredTermsOf(t))
-	return string(text), sqldb.Wrap(err, "the benefit is not JSON")
+// EncodeTerms returns the payload of a change that sets terms. It is an error if a benefit is not JSON. before is that of firstcome.Change.
+func EncodeTerms(t firstcome.Terms, before int64) (string, error) {
+	stored := StoredTermsOf(t)
+	stored.Before = before
+	text, err := json.Marshal(stored)
+	return string(text), sqldb.Wrap(err, "a benefit is not JSON")
 }
 
 // DecodeTerms reads the terms in a payload: see EncodeTerms.
@@ -102,10 +149,17 @@ func DecodeTerms(payload string) (firstcome.Terms, error) {
 	if err := json.Unmarshal([]byte(payload), &s); err != nil {
 		return firstcome.Terms{}, err
 	}
-	return firstcome.Terms{
+	t := firstcome.Terms{
 		Name: s.Name, Answer: s.Answer, Benefit: s.Benefit, Pace: (*firstcome.Pace)(s.Pace), Waitlist: s.Waitlist, Log: (*firstcome.LineLog)(s.Log),
 		Quantity: unlimited(sqldb.FromPointer(s.Quantity)),
 		OpensAt:  sqldb.Instant(sqldb.FromPointer(s.OpensAt)), ClosesAt: sqldb.Instant(sqldb.FromPointer(s.ClosesAt)), ValidUntil: sqldb.Instant(sqldb.FromPointer(s.ValidUntil)),
 		ValidFor: time.Duration(sqldb.FromPointer(s.ValidFor).Int64) * time.Microsecond,
-	}, nil
+	}
+	for _, p := range s.Prizes {
+		t.Prizes = append(t.Prizes, firstcome.Prize(p))
+	}
+	for _, skip := range s.Skips {
+		t.Skips = append(t.Skips, firstcome.Skip(skip))
+	}
+	return t, nil
 }

@@ -36,7 +36,7 @@ func (e *Epochs) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded r
 			err = e.store.CheckTopics(t, r.Campaign) // other nodes may have begun to relay since BeginRebuild
 		}
 		if err == nil {
-			err = e.concludeRebuilt(t, &s, 0)
+			err = e.concludeRebuilt(t, &s, atGate{version: frozen.Version, termsVersion: frozen.TermsVersion, lastNumber: frozen.LastNumber})
 		}
 		if err == nil {
 			fill, err = e.nextEpoch(t, s, r.Actor, frozen, loaded)
@@ -47,31 +47,27 @@ func (e *Epochs) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded r
 	return fill, sqldb.Wrap(err, "rebuild the gate of %s", r.Campaign)
 }
 
-// concludeRebuilt concludes the change that has not reached the gate, if there is one. It refuses only terms
-// whose quantity is below the coupons in force, as the ledger or the gate counts them.
-func (e *Epochs) concludeRebuilt(t *sqldb.Tx, s *campaign.Row, atGate int64) error {
+// An atGate has what a gate that decides no longer knows of a campaign. It is zero if that is nothing.
+type atGate struct{ version, termsVersion, inForce, lastNumber int64 }
+
+// concludeRebuilt concludes the change that the ledger has not noted as applied, if there is one.
+func (e *Epochs) concludeRebuilt(t *sqldb.Tx, s *campaign.Row, g atGate) error {
 	if !s.Pending() {
 		return nil
 	}
-	var kind firstcome.ChangeKind
+	change := firstcome.Change{Version: s.Version}
 	var payload string
-	err := t.Row(`SELECT kind, payload FROM changes WHERE campaign_id = ? AND version = ?`, string(s.ID), s.Version).Scan(&kind, &payload)
-	if err != nil {
-		return err
-	}
+	err := t.Row(`SELECT kind, payload FROM changes WHERE campaign_id = ? AND version = ?`, string(s.ID), s.Version).Scan(&change.Kind, &payload)
 	refused := false
-	if kind == firstcome.ChangeTerms && s.Version > s.TermsVersion {
-		terms, err := campaign.DecodeTerms(payload)
-		if err != nil {
-			return err
+	if err == nil && change.Kind == firstcome.ChangeTerms && s.Version > s.TermsVersion {
+		if err = campaign.DecodeChange(&change, payload, 0); err == nil {
+			refused, err = refuses(t, s, g, change)
 		}
-		var letters int64
-		if err := t.Row(`SELECT `+openLetters+` FROM campaigns WHERE id = ?`, string(s.ID)).Scan(&letters); err != nil {
-			return err
-		}
-		refused = terms.Quantity < max(s.InForce+letters, atGate)
 	}
-	if err := campaign.ConcludeChange(t, *s, s.Version, refused); err != nil {
+	if err == nil {
+		err = campaign.ConcludeChange(t, *s, s.Version, refused)
+	}
+	if err != nil {
 		return err
 	}
 	concluded, err := e.store.RowToChange(t, s.ID)
@@ -79,11 +75,44 @@ func (e *Epochs) concludeRebuilt(t *sqldb.Tx, s *campaign.Row, atGate int64) err
 	return err
 }
 
+// refuses reports whether the gate refused proposed terms, or would have. If it gave coupons under them, it had taken them. Otherwise it
+// refuses a quantity below the coupons in force, and prizes that move after a number was given, as the ledger or the gate counts them.
+func refuses(t *sqldb.Tx, s *campaign.Row, g atGate, change firstcome.Change) (bool, error) {
+	issuedUnder, err := lastTermsVersion(t, s.ID)
+	if err != nil {
+		return false, err
+	}
+	if max(issuedUnder, g.termsVersion) >= change.Version {
+		return false, nil
+	}
+	if g.version >= change.Version {
+		return true, nil
+	}
+	var letters int64
+	if err := t.Row(`SELECT `+openLetters+` FROM campaigns WHERE id = ?`, string(s.ID)).Scan(&letters); err != nil {
+		return false, err
+	}
+	given := max(s.LastNumber, s.DrainedThrough, g.lastNumber)
+	return change.Terms.Quantity < max(s.InForce+letters, g.inForce) || change.Before > 0 && given >= change.Before, nil
+}
+
+// lastTermsVersion returns the version of the terms of the coupon with a campaign's highest number, or 0 if there is no coupon. No
+// earlier coupon has later terms.
+func lastTermsVersion(t *sqldb.Tx, id firstcome.CampaignID) (version int64, err error) {
+	err = t.Row(`SELECT terms_version FROM coupons WHERE campaign_id = ? ORDER BY number DESC LIMIT 1`, string(id)).Scan(&version)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return version, err
+}
+
 // A storedRebuild is the JSON of a rebuild in the table changes.
 type storedRebuild struct {
 	Epoch   int64 `json:"epoch"`
 	Through int64 `json:"through"` // the highest number that the gate may have assigned
 	Lost    int64 `json:"lost"`
+	// Skipped is how many of the lost numbers come after the last one that was given: see firstcome.Skip.
+	Skipped int64 `json:"skipped,omitempty"`
 	// Carried is how many users in line kept their places. At least LostPlaces users did not.
 	Carried    int64 `json:"carried,omitempty"`
 	LostPlaces int64 `json:"lost_places,omitempty"`
@@ -100,10 +129,11 @@ func (e *Epochs) nextEpoch(t *sqldb.Tx, s campaign.Row, actor string, frozen rec
 		ended = max(frozen.Through, s.LastNumber, s.DrainedThrough)
 	}
 	next := max(s.Epoch, loaded.LogEpoch) + 1
-	lost, err := loseNumbers(t, s, ended, next)
+	lost, given, err := loseNumbers(t, s, ended, next)
 	if err != nil {
 		return fill, err
 	}
+	given = min(ended, max(given, s.LastNumber, frozen.LastNumber))
 	s.Epoch, s.DrainedThrough, s.Ceiling = next, ended, ended
 	if s.DecidedAt.Before(frozen.DecidedAt) {
 		s.DecidedAt = frozen.DecidedAt
@@ -113,14 +143,18 @@ func (e *Epochs) nextEpoch(t *sqldb.Tx, s campaign.Row, actor string, frozen rec
 	}
 	s.Line.Due = frozen.Line.Due
 	carried := loaded.Carried
-	rebuilt := storedRebuild{s.Epoch, ended, lost, carried.People, max(0, s.Line.Waiting-carried.People-carried.LeftWithCoupon), (*campaign.StoredLog)(loaded.Log), loaded.Anew}
+	rebuilt := storedRebuild{s.Epoch, ended, lost, ended - given, carried.People, max(0, s.Line.Waiting-carried.People-carried.LeftWithCoupon), (*campaign.StoredLog)(loaded.Log), loaded.Anew}
 	made, err := e.store.AddChange(t, s, firstcome.ChangeRebuild, campaign.JSON(rebuilt))
 	if err != nil {
 		return fill, err
 	}
+	s.Version = made.Version
 	ceiling := e.store.Grant(&s)
-	_, err = t.Change(`UPDATE campaigns SET epoch = ?, drained_through = ?, applied = ?, rebuilding_at = NULL WHERE id = ?`,
-		s.Epoch, ended, made.Version, string(s.ID))
+	payload, err := e.skipNumbers(t, &s, actor, given, ended)
+	if err == nil {
+		_, err = t.Change(`UPDATE campaigns SET epoch = ?, drained_through = ?, applied = ?, rebuilding_at = NULL WHERE id = ?`,
+			s.Epoch, ended, s.Version, string(s.ID))
+	}
 	if err == nil {
 		fill.Past, err = carryLine(t, &s, carried, made.At)
 	}
@@ -130,12 +164,38 @@ func (e *Epochs) nextEpoch(t *sqldb.Tx, s campaign.Row, actor string, frozen rec
 	if err == nil {
 		s.OpenedAt, err = firstIssue(t, s)
 	}
-	s.Version, s.Log = made.Version, loaded.Log
+	s.Log = loaded.Log
 	fill = recovery.Refill{
-		Campaign: s.Campaign, TermsVersion: s.TermsVersion, Epoch: s.Epoch, LastNumber: ended, Ceiling: ceiling,
+		Campaign: s.Campaign, TermsVersion: s.TermsVersion, Payload: payload, Epoch: s.Epoch, LastNumber: ended, Ceiling: ceiling,
 		Issued: s.Issued, DecidedAt: made.At, Line: s.Line, Past: fill.Past, Lost: lost, LostPlaces: rebuilt.LostPlaces,
 	}
 	return fill, err
+}
+
+// skipNumbers changes the terms so that the numbers above given and up to ended have no rank. It returns the payload of the terms that are
+// in force afterwards. If an operator has closed the campaign, or no number is skipped, it changes nothing.
+func (e *Epochs) skipNumbers(t *sqldb.Tx, s *campaign.Row, actor string, given, ended int64) (payload string, err error) {
+	before, err := campaign.PayloadOf(t, s.ID, s.TermsVersion)
+	if err != nil || given >= ended || s.Closed {
+		return before, err
+	}
+	terms, err := campaign.DecodeTerms(before)
+	if err != nil {
+		return "", err
+	}
+	terms = terms.Skip(given, ended)
+	if payload, err = campaign.EncodeTerms(terms, 0); err != nil {
+		return "", err
+	}
+	made, err := e.store.AddChange(t, *s, firstcome.ChangeTerms, payload)
+	if err == nil {
+		err = campaign.PutTerms(t, s.ID, terms, made.Version, time.Time{})
+	}
+	s.Version, s.TermsVersion = made.Version, made.Version
+	if err == nil {
+		err = campaign.AddLog(t, made.At, actor, "campaign.update", campaign.Entry{Campaign: s.ID, Detail: campaign.LogDetail(firstcome.ChangeTerms, before, payload)})
+	}
+	return payload, err
 }
 
 // firstIssue returns when the first claim got a coupon, or the zero time if none did. It skips direct issues,

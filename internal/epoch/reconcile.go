@@ -3,6 +3,7 @@ package epoch
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -125,46 +126,30 @@ func (e *Epochs) adopt(t *sqldb.Tx, s campaign.Row, actor string, g recovery.Gat
 	return made.adopted(), err
 }
 
-// gateTerms returns the terms by which the gate decides, and the payload of the ledger's terms. The ledger
-// supplies the fields that no gate has. If the ledger has a change that the gate lacks, gateTerms concludes it
-// first, as a rebuild does.
+// gateTerms returns the terms by which the gate decides, and the payload of the ledger's terms. If the ledger has a change that the gate
+// lacks, gateTerms concludes it first, as a rebuild does, and returns the ledger's terms.
 func (e *Epochs) gateTerms(t *sqldb.Tx, s *campaign.Row, g recovery.GateState) (terms firstcome.Terms, before string, err error) {
-	if s.Version > g.Version {
-		if err := e.concludeRebuilt(t, s, g.InForce); err != nil {
-			return terms, "", err
-		}
+	behind := s.Version > g.Version
+	if behind {
+		err = e.concludeRebuilt(t, s, atGate{version: g.Version, inForce: g.InForce, lastNumber: g.LastNumber})
 	}
-	if terms, before, err = knownTerms(t, s, g); err != nil || s.Version > g.Version {
+	if err == nil {
+		before, err = campaign.PayloadOf(t, s.ID, s.TermsVersion)
+	}
+	if err != nil || behind {
+		if err == nil {
+			terms, err = campaign.DecodeTerms(before)
+		}
 		return terms, before, err
 	}
-	terms.Quantity, terms.OpensAt, terms.ClosesAt = g.Quantity, g.OpensAt, g.ClosesAt
-	if g.Line {
-		terms.Pace, terms.Waitlist = g.Pace, g.Waitlist
-		if g.Log != nil {
-			terms.Log = g.Log
-		}
+	if terms, err = campaign.DecodeTerms(g.Payload); err != nil {
+		return terms, before, fmt.Errorf("read the terms that the gate keeps: %w", err)
+	}
+	if g.Log != nil {
+		terms.Log = g.Log
 	}
 	s.Paused, s.Closed, s.ClosedAt = g.Paused, g.Closed, g.ClosedAt
 	return terms, before, nil
-}
-
-// knownTerms returns the terms that the gate decides by, as far as the ledger has them, and the payload of the
-// last terms that were not refused. It returns those last terms if their quantity and window are the gate's.
-// Otherwise it returns the terms in force in the ledger.
-func knownTerms(t *sqldb.Tx, s *campaign.Row, g recovery.GateState) (terms firstcome.Terms, last string, err error) {
-	err = t.Row(`SELECT payload FROM changes WHERE campaign_id = ? AND kind IN ('terms', 'reconcile') AND NOT refused ORDER BY version DESC LIMIT 1`, string(s.ID)).Scan(&last)
-	if err != nil {
-		return terms, "", err
-	}
-	terms, err = campaign.DecodeTerms(last)
-	if err != nil || terms.Quantity == g.Quantity && terms.OpensAt.Equal(g.OpensAt) && terms.ClosesAt.Equal(g.ClosesAt) {
-		return terms, last, err
-	}
-	effective, err := campaign.PayloadOf(t, s.ID, s.TermsVersion)
-	if err == nil {
-		terms, err = campaign.DecodeTerms(effective)
-	}
-	return terms, last, err
 }
 
 // behindReason is the void reason of a coupon that the gate no longer has.

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,8 +24,8 @@ type ChangeLog interface {
 	Pending(ctx context.Context, id firstcome.CampaignID) ([]firstcome.Change, error)
 	// Applied notes that the gate has a change, or refused it. It may be repeated.
 	Applied(ctx context.Context, change firstcome.Change, refused bool) error
-	// Refused reports whether the gate refused a change.
-	Refused(ctx context.Context, id firstcome.CampaignID, version int64) (bool, error)
+	// Refusal returns why the gate refused a change, firstcome.ErrBelowInForce or ErrPrizesFixed, or nil if it did not refuse it.
+	Refusal(ctx context.Context, id firstcome.CampaignID, version int64) (refusal, err error)
 }
 
 // A Changer applies the changes that the ledger has numbered to a remote gate, and notes in the ledger that the gate has them. Each step may be
@@ -68,7 +69,7 @@ var ErrUnfinished = errors.New("the change is in the ledger, and the gate does n
 
 // Do makes a change of a campaign in the ledger, by calling number, and applies it to the gate. number returns the version of the change, or 0 if the
 // gate cannot refuse it or there was nothing to change. If number returns firstcome.ErrPending, Do finishes the earlier change and calls it again. Do
-// returns number's error, ErrUnfinished, or firstcome.ErrBelowInForce if the gate refused the change.
+// returns number's error, ErrUnfinished, or why the gate refused the change: see ChangeLog.
 func (c *Changer) Do(ctx context.Context, id firstcome.CampaignID, number func() (version int64, err error)) error {
 	for {
 		version, err := number()
@@ -91,14 +92,18 @@ func (c *Changer) finishSoon(ctx context.Context, id firstcome.CampaignID, versi
 	ctx, cancel := context.WithTimeout(ctx, operatorWait)
 	defer cancel()
 	err := c.Finish(ctx, id, version)
-	if err != nil && !errors.Is(err, firstcome.ErrBelowInForce) {
+	if err != nil && !isRefusal(err) {
 		return errors.Join(ErrUnfinished, err)
 	}
 	return err
 }
 
+func isRefusal(err error) bool {
+	return errors.Is(err, firstcome.ErrBelowInForce) || errors.Is(err, firstcome.ErrPrizesFixed)
+}
+
 // Finish applies a campaign's changes to the gate. It tries until ctx ends, which is an error: the next sweep of any node will finish them. If
-// version is not 0 and the gate refused that change, the error is firstcome.ErrBelowInForce.
+// version is not 0 and the gate refused that change, the error is why it did: see ChangeLog.
 func (c *Changer) Finish(ctx context.Context, id firstcome.CampaignID, version int64) error {
 	attempt := func() (struct{}, error) {
 		err := c.finish(ctx, id)
@@ -114,11 +119,8 @@ func (c *Changer) Finish(ctx context.Context, id firstcome.CampaignID, version i
 	if version == 0 {
 		return nil
 	}
-	refused, err := c.ledger.Refused(ctx, id, version)
-	if err == nil && refused {
-		err = firstcome.ErrBelowInForce
-	}
-	return err
+	refusal, err := c.ledger.Refusal(ctx, id, version)
+	return cmp.Or(err, refusal)
 }
 
 // finish tries once to apply a campaign's pending changes.

@@ -54,10 +54,13 @@ func (b *changeBook) Applied(_ context.Context, c firstcome.Change, refused bool
 	return nil
 }
 
-func (b *changeBook) Refused(_ context.Context, _ firstcome.CampaignID, version int64) (bool, error) {
+func (b *changeBook) Refusal(_ context.Context, _ firstcome.CampaignID, version int64) (refusal, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.refused[version], nil
+	if b.refused[version] {
+		refusal = firstcome.ErrBelowInForce
+	}
+	return refusal, nil
 }
 
 // An applier is a gate that applies each change, unless it is away.

@@ -56,7 +56,8 @@ type Counters interface {
 // An Applier applies changes that the ledger has numbered.
 type Applier interface {
 	// Apply applies a change, if the campaign's version at the gate is the one before it. Applying a change again does nothing. refused means that
-	// the gate refused the change, now or earlier, because the quantity would be below the coupons in force: then only the version advances. ErrGap
+	// the gate refused the change, now or earlier, because the quantity would be below the coupons in force, or because prizes would move after it has
+	// given a number: then only the version advances. ErrGap
 	// means that the gate lacks earlier changes. ErrGone means that the gate should have the campaign, and lacks all or part of it.
 	Apply(ctx context.Context, change firstcome.Change) (refused bool, err error)
 }

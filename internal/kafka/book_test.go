@@ -59,6 +59,10 @@ func (b *book) restore(id firstcome.CampaignID, first int) {
 
 func (b *book) Identity() string { return "test" }
 
+func (b *book) Terms(context.Context, firstcome.CampaignID, int64) (firstcome.Terms, error) {
+	return firstcome.Terms{}, nil
+}
+
 func (b *book) Facts(_ context.Context, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error {
 	b.mu.Lock()
 	all := b.facts[id]
@@ -182,7 +186,7 @@ func publish(t *testing.T, at string, b *book) *publishing {
 	t.Helper()
 	run := &publishing{}
 	var err error
-	run.Publisher, err = kafka.NewPublisher(at, kafka.Options{Cursors: b, Facts: b.Facts, Ledger: b.Identity(), OnFail: func(err error) {
+	run.Publisher, err = kafka.NewPublisher(at, kafka.Options{Cursors: b, Facts: b.Facts, Terms: b.Terms, Ledger: b.Identity(), OnFail: func(err error) {
 		run.mu.Lock()
 		defer run.mu.Unlock()
 		run.said = append(run.said, err.Error())

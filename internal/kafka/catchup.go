@@ -108,8 +108,9 @@ func (s *session) moveTo(ctx context.Context, id firstcome.CampaignID, e *Event)
 	}
 	var is Event
 	err = s.facts(ctx, id, e.Position-1, 1, func(f firstcome.Fact) error {
-		is = eventOf(s.ledger, &f)
-		return nil
+		t, err := s.termsOf(ctx, &f)
+		is = eventOf(s.ledger, &f, &t)
+		return err
 	})
 	if err != nil {
 		return err

@@ -40,19 +40,19 @@ const (
 func sourceOf(ledger string) string { return "urn:firstcome:ledger:" + ledger }
 
 // eventOf returns the event of a fact of a ledger. Its id consists of the coupon and the kind of fact, so a restored ledger gives the same fact the
-// same id.
-func eventOf(ledger string, f *firstcome.Fact) Event {
+// same id. t are the terms of the coupon.
+func eventOf(ledger string, f *firstcome.Fact, t *firstcome.Terms) Event {
 	id := string(f.Coupon.Campaign)
 	coupon := id + "/" + strconv.FormatInt(f.Coupon.Number, 10)
 	return Event{
 		SpecVersion: specVersion, ID: coupon + "/" + strings.TrimPrefix(string(f.Kind), "coupon."), Source: sourceOf(ledger), Type: string(f.Kind), Subject: coupon,
-		Time: wire.Time(f.At()), DataContentType: "application/json", DataSchema: dataSchema, Campaign: id, Position: f.Position, Data: wire.FactOf(f),
+		Time: wire.Time(f.At()), DataContentType: "application/json", DataSchema: dataSchema, Campaign: id, Position: f.Position, Data: wire.FactOf(f, t),
 	}
 }
 
 // recordOf returns the record of a fact. Its key is the campaign, so a campaign's facts are in one partition, in order.
-func recordOf(ledger string, f *firstcome.Fact) (*kgo.Record, error) {
-	value, err := json.Marshal(eventOf(ledger, f))
+func recordOf(ledger string, f *firstcome.Fact, t *firstcome.Terms) (*kgo.Record, error) {
+	value, err := json.Marshal(eventOf(ledger, f, t))
 	return &kgo.Record{
 		Key: []byte(f.Coupon.Campaign), Value: value,
 		Headers: []kgo.RecordHeader{{Key: "content-type", Value: []byte(contentType)}},

@@ -34,7 +34,7 @@ func TestTheExamplesOfTheDocumentAreTheEvents(t *testing.T) {
 		t.Fatalf("the document has %d examples", len(examples))
 	}
 	for n, f := range facts {
-		got, err := json.MarshalIndent(eventOf(aLedger, &f), "", "  ")
+		got, err := json.MarshalIndent(eventOf(aLedger, &f, &firstcome.Terms{}), "", "  ")
 		stage.Must(t, err)
 		if diff := cmp.Diff(string(examples[n][1]), string(got)); diff != "" {
 			t.Errorf("example %d (-document +event):\n%s", n, diff)
@@ -44,9 +44,9 @@ func TestTheExamplesOfTheDocumentAreTheEvents(t *testing.T) {
 
 func TestARecordIsReadAsTheEventThatItIs(t *testing.T) {
 	for _, f := range documented() {
-		r, err := recordOf(aLedger, &f)
+		r, err := recordOf(aLedger, &f, &firstcome.Terms{})
 		stage.Must(t, err)
-		want := eventOf(aLedger, &f)
+		want := eventOf(aLedger, &f, &firstcome.Terms{})
 		got, ours := read(aLedger, r)
 		if diff := cmp.Diff(want, got); diff != "" || !ours || !got.same(&want) {
 			t.Errorf("ours %v (-want +got):\n%s", ours, diff)
@@ -67,7 +67,7 @@ func TestARecordIsReadAsTheEventThatItIs(t *testing.T) {
 
 func TestEventsThatDifferAreNotTheSame(t *testing.T) {
 	f := documented()[0]
-	is := eventOf(aLedger, &f)
+	is := eventOf(aLedger, &f, &firstcome.Terms{})
 	for what, change := range map[string]func(*firstcome.Fact){
 		"the number":   func(f *firstcome.Fact) { f.Coupon.Number++ },
 		"the user":     func(f *firstcome.Fact) { f.Coupon.User = "minho" },
@@ -78,7 +78,7 @@ func TestEventsThatDifferAreNotTheSame(t *testing.T) {
 	} {
 		g := f
 		change(&g)
-		if other := eventOf(aLedger, &g); is.same(&other) {
+		if other := eventOf(aLedger, &g, &firstcome.Terms{}); is.same(&other) {
 			t.Errorf("%s does not count", what)
 		}
 	}

@@ -69,6 +69,8 @@ type Options struct {
 	Cursors Cursors
 	// Facts calls each for the facts of a campaign with positions above after, in order, at most limit.
 	Facts func(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error
+	// Terms returns a campaign's terms as of a version. It is called for each fact, so it should cache them.
+	Terms func(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error)
 	// Ledger is the ledger's name.
 	Ledger string
 	// OnFail, if not nil, is called with the cause of each failure to publish.
@@ -80,6 +82,7 @@ type Publisher struct {
 	topic   *topic
 	cursors Cursors
 	facts   func(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error
+	terms   func(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error)
 	ledger  string
 	owner   string
 	fail    func(error)
@@ -120,7 +123,7 @@ func NewPublisher(url string, o Options) (*Publisher, error) {
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never fails
 	p := &Publisher{
-		topic: t, cursors: o.Cursors, facts: o.Facts, ledger: o.Ledger, fail: o.OnFail, owner: host[:min(len(host), 200)] + " " + hex.EncodeToString(random[:]),
+		topic: t, cursors: o.Cursors, facts: o.Facts, terms: o.Terms, ledger: o.Ledger, fail: o.OnFail, owner: host[:min(len(host), 200)] + " " + hex.EncodeToString(random[:]),
 		tooLarge: map[firstcome.CampaignID]largeFact{},
 	}
 	if p.fail == nil {

@@ -260,7 +260,7 @@ func TestF48ATopicThatIsCutWhileANodePublishesIsAnErrorUntilAllIsReplayed(t *tes
 	r.has("c", 5)
 	node.stop()
 	b.issue("c", 20, "u")
-	p, err := kafka.NewPublisher(at, kafka.Options{Cursors: b, Facts: b.Facts, Ledger: b.Identity()})
+	p, err := kafka.NewPublisher(at, kafka.Options{Cursors: b, Facts: b.Facts, Terms: b.Terms, Ledger: b.Identity()})
 	stage.Must(t, err)
 	if err := p.PassCut(t.Context(), 2); err == nil || !strings.Contains(err.Error(), "and facts were appended up to 7: Kafka has lost them") {
 		t.Errorf("the pass: %v", err)

@@ -125,11 +125,23 @@ func (s *session) publishOnce(ctx context.Context) (all bool, err error) {
 func (s *session) read(ctx context.Context, c follow.Cursor, limit int) (part, error) {
 	one := part{cursor: c}
 	err := s.facts(ctx, c.Campaign, c.Position, limit, func(f firstcome.Fact) error {
-		r, err := recordOf(s.ledger, &f)
+		t, err := s.termsOf(ctx, &f)
+		if err != nil {
+			return err
+		}
+		r, err := recordOf(s.ledger, &f, &t)
 		one.records = append(one.records, r)
 		return err
 	})
 	return one, err
+}
+
+// termsOf returns the terms of a fact's coupon. They are zero if the ledger has lost the coupon.
+func (p *Publisher) termsOf(ctx context.Context, f *firstcome.Fact) (firstcome.Terms, error) {
+	if f.Coupon.User == "" {
+		return firstcome.Terms{}, nil
+	}
+	return p.terms(ctx, f.Coupon.Campaign, f.Coupon.TermsVersion)
 }
 
 // send appends the records of all parts, and moves the cursor of each to before the first record that the brokers did not take.

@@ -25,7 +25,7 @@ func (cs *Campaigns) Create(ctx context.Context, actor string, id firstcome.Camp
 	if cs.store.Gate == "" {
 		return gate.ErrUnnamed
 	}
-	payload, err := campaign.EncodeTerms(terms)
+	payload, err := campaign.EncodeTerms(terms, 0)
 	if err != nil {
 		return err
 	}
@@ -62,11 +62,11 @@ func (cs *Campaigns) Create(ctx context.Context, actor string, id firstcome.Camp
 }
 
 // SetTerms calls edit to change a campaign's terms, maybe more than once. It returns the new version, or 0 if edit changed nothing.
-// If version is not 0 and the campaign has a different version, the error is ErrStale. ErrBelowInForce and ErrClosed mean that the
-// change is not allowed. ErrPending means that an earlier change must reach the gate first.
+// If version is not 0 and the campaign has a different version, the error is ErrStale. ErrBelowInForce, ErrPrizesFixed and ErrClosed
+// mean that the change is not allowed. ErrPending means that an earlier change must reach the gate first.
 //
-// With a remote gate, terms that lower the quantity are only proposed. They take effect when Applied notes that the gate has them. The
-// gate may refuse them, because it may have more coupons in force than the ledger knows.
+// With a remote gate, terms that lower the quantity or move prizes are only proposed. They take effect when Applied notes that the gate
+// has them. The gate may refuse them, because it may have more coupons in force, or have given a number, that the ledger does not know.
 func (cs *Campaigns) SetTerms(ctx context.Context, actor string, id firstcome.CampaignID, version int64, edit func(*firstcome.Terms)) (made int64, err error) {
 	err = cs.store.Change(ctx, id, func(t *sqldb.Tx, s campaign.Row) (err error) {
 		made, err = cs.setTerms(t, s, actor, version, edit)
@@ -87,12 +87,13 @@ func (cs *Campaigns) setTerms(t *sqldb.Tx, s campaign.Row, actor string, version
 	if err != nil {
 		return 0, err
 	}
-	terms, err := campaign.DecodeTerms(before)
+	was, err := campaign.DecodeTerms(before)
 	if err != nil {
 		return 0, err
 	}
-	was := terms
+	terms := was
 	edit(&terms)
+	terms.Skips = was.Skips
 	if was.Log != nil {
 		terms.Log = was.Log // edit must not move the log
 	}
@@ -102,12 +103,18 @@ func (cs *Campaigns) setTerms(t *sqldb.Tx, s campaign.Row, actor string, version
 	if terms.Quantity < s.InForce {
 		return 0, fmt.Errorf("%w: %d are in force", firstcome.ErrBelowInForce, s.InForce)
 	}
-	payload, err := campaign.EncodeTerms(terms)
+	beforeNumber := int64(0)
+	if terms.MovesPrizes(was) {
+		if beforeNumber = terms.NumberOf(1); max(s.LastNumber, s.DrainedThrough) >= beforeNumber {
+			return 0, firstcome.ErrPrizesFixed
+		}
+	}
+	payload, err := campaign.EncodeTerms(terms, beforeNumber)
 	if err != nil {
 		return 0, err
 	}
-	if payload == before {
-		return 0, nil
+	if same, err := campaign.EncodeTerms(was, 0); err != nil || payload == same {
+		return 0, err
 	}
 	s.QuarantineReturned(terms, cs.store.DecidesAt(s))
 	raised := s
@@ -116,7 +123,7 @@ func (cs *Campaigns) setTerms(t *sqldb.Tx, s campaign.Row, actor string, version
 	if err != nil {
 		return 0, err
 	}
-	if proposed := cs.store.Remote() && terms.Quantity < s.Quantity; !proposed {
+	if proposed := cs.store.Remote() && (terms.Quantity < s.Quantity || beforeNumber > 0); !proposed {
 		if err := campaign.PutTerms(t, s.ID, terms, made.Version, cs.store.SoldOutAt(s, terms, made.At)); err != nil {
 			return 0, err
 		}

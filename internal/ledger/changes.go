@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -106,11 +107,23 @@ func (cs *Campaigns) Applied(ctx context.Context, change firstcome.Change, refus
 	return sqldb.Wrap(err, "note change %d of %s", change.Version, change.Campaign)
 }
 
-// Refused reports whether the gate refused a change of a campaign.
-func (cs *Campaigns) Refused(ctx context.Context, id firstcome.CampaignID, version int64) (refused bool, err error) {
-	err = cs.db.Conclude.QueryRowContext(ctx, `SELECT count(*) > 0 FROM changes WHERE campaign_id = ? AND version = ? AND refused`,
-		string(id), version).Scan(&refused)
-	return refused, sqldb.Wrap(err, "read change %d of %s", version, id)
+// Refusal returns why the gate refused a change of a campaign: firstcome.ErrPrizesFixed or ErrBelowInForce. It returns nil if the gate did not refuse
+// the change. A change that moves prizes is refused only after a number was given, even if its quantity was below the coupons in force, too.
+func (cs *Campaigns) Refusal(ctx context.Context, id firstcome.CampaignID, version int64) (refusal, err error) {
+	change := firstcome.Change{Version: version, Kind: firstcome.ChangeTerms}
+	var payload string
+	err = cs.db.Conclude.QueryRowContext(ctx, `SELECT payload FROM changes WHERE campaign_id = ? AND version = ? AND refused`,
+		string(id), version).Scan(&payload)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err == nil {
+		err = campaign.DecodeChange(&change, payload, 0)
+	}
+	if refusal = firstcome.ErrBelowInForce; change.Before > 0 {
+		refusal = firstcome.ErrPrizesFixed
+	}
+	return refusal, sqldb.Wrap(err, "read change %d of %s", version, id)
 }
 
 // Terms returns the terms of a campaign as of a version, or ErrNoCampaign. Once the gate has taken that version,

@@ -123,7 +123,7 @@ var concludes = map[string][]any{
 	"Place":            {"c", "b"},
 	"Stays":            {"c", "b"},
 	"Record":           {record.Batch{Campaign: "c"}},
-	"Refused":          {"c", 1},
+	"Refusal":          {"c", 1},
 	"Replay":           {"test", 1},
 	"Retire":           {"c", gate.State{}, time.Hour},
 	"Retiring":         {time.Hour, time.Hour},

@@ -123,8 +123,8 @@ func (d *desk) Applied(context.Context, firstcome.Change, bool) error {
 	return nil
 }
 
-func (d *desk) Refused(context.Context, firstcome.CampaignID, int64) (bool, error) {
-	return false, nil
+func (d *desk) Refusal(context.Context, firstcome.CampaignID, int64) (refusal, err error) {
+	return nil, nil
 }
 
 func (d *desk) Newest(context.Context, firstcome.CampaignID) error { return d.fails["newest"] }

@@ -19,7 +19,7 @@ func TestF70TheMetricsSayWhichFactIsTooLarge(t *testing.T) {
 	stage.Must(t, stage.Err(w.ledger.Gate.Claim(t.Context(), "c", []firstcome.UserID{"mina"})))
 	at, err := services.MakeTopic(t.Context(), services.Kafka.Database(t), services.Unique("no-facts"), 1, map[string]string{"max.message.bytes": "100"})
 	stage.Must(t, err)
-	p, err := kafka.NewPublisher(at, kafka.Options{Cursors: w.ledger.Followers, Facts: w.ledger.Reads.Facts, Ledger: w.ledger.Identity(), OnFail: w.FactsFailed})
+	p, err := kafka.NewPublisher(at, kafka.Options{Cursors: w.ledger.Followers, Facts: w.ledger.Reads.Facts, Terms: w.ledger.Reads.Terms, Ledger: w.ledger.Identity(), OnFail: w.FactsFailed})
 	stage.Must(t, err)
 	w.WatchFacts(p)
 	stop := stage.Run(t, p.Run)

@@ -28,12 +28,16 @@ type Rebuild struct {
 
 // A Frozen is the state of a gate at its freeze for a rebuild. It is the zero value if the gate had nothing of the campaign.
 type Frozen struct {
-	RunID     string         // of the server
-	Line      firstcome.Line // as far as the gate still has it
-	Version   int64
-	Epoch     int64
-	Drained   int64     // the number up to which every number has left the journal
-	DecidedAt time.Time // the gate's time must not go back before it
+	RunID   string         // of the server
+	Line    firstcome.Line // as far as the gate still has it
+	Version int64
+	// TermsVersion is the version of the terms that the gate had in force. It is below Version if other changes came later, or if the gate refused
+	// later terms.
+	TermsVersion int64
+	Epoch        int64
+	LastNumber   int64     // the last number that the gate has given, as far as it still knows
+	Drained      int64     // the number up to which every number has left the journal
+	DecidedAt    time.Time // the gate's time must not go back before it
 	// Through is the last number that the gate issued, if that is certain, as in a reconcile. Otherwise it is 0, and the gate may have issued any
 	// number up to its ceiling.
 	Through int64
@@ -70,6 +74,8 @@ type GateState struct {
 	Pace     *firstcome.Pace
 	Waitlist bool
 	Log      *firstcome.LineLog // from the offset at which the epoch begins
+	// Payload is the text of the gate's terms, as the ledger wrote it.
+	Payload string
 }
 
 // A Mark identifies the state of the ledger that was loaded into a gate. While the ledger's Mark is the same, so are its coupons in force, its open
@@ -109,7 +115,8 @@ type Carried struct {
 type Refill struct {
 	firstcome.Campaign
 	TermsVersion int64
-	Epoch        int64 // the epoch that begins
+	Payload      string // the text of the terms: see GateState
+	Epoch        int64  // the epoch that begins
 	// LastNumber is the highest number that the gate may have issued before. The next number is above it.
 	LastNumber int64
 	Ceiling    int64 // see Grant

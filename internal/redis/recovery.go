@@ -53,6 +53,7 @@ func (rec *Recovery) freezeCampaign(ctx context.Context, r recovery.Rebuild) (f 
 		return f, a.unexpected()
 	}
 	f.RunID, f.Version, f.DecidedAt = a.text("run"), a.integer("version"), a.instant("decided_at")
+	f.TermsVersion, f.LastNumber = a.integer("terms_version"), a.integer("last_number")
 	f.OpenedAt, f.SoldOutAt, f.ClosedAt = a.instant("opened_at"), a.instant("sold_out_at"), a.instant("closed_at")
 	field := a.text("line")
 	f.Epoch, f.Drained = a.integer("epoch"), a.integer("drained_through")
@@ -129,7 +130,7 @@ func (rec *Recovery) Replace(ctx context.Context, r recovery.Rebuild, f recovery
 	args := []string{
 		"attempt", formatInt(r.Attempt), "run", f.RunID, "least", formatInt(loaded.Least), "most", formatInt(loaded.Most), "people", formatInt(loaded.People),
 		"group", group, "now", formatInt(fill.DecidedAt.UnixMicro()), "",
-		"epoch", formatInt(fill.Epoch), "version", formatInt(fill.Version), "terms_version", formatInt(fill.TermsVersion),
+		"epoch", formatInt(fill.Epoch), "version", formatInt(fill.Version), "terms_version", formatInt(fill.TermsVersion), "terms", fill.Payload,
 		"quantity", quantityArg(fill.Quantity), "opens_at", micros(fill.OpensAt), "closes_at", micros(fill.ClosesAt),
 		"paused", flag(fill.Paused), "closed", flag(fill.Closed), "issued", formatInt(fill.Issued), "last_number", formatInt(fill.LastNumber),
 		"drained_through", formatInt(fill.LastNumber), "ceiling", formatInt(min(fill.Ceiling, unlimited)),
@@ -177,7 +178,7 @@ func (rec *Recovery) GateState(ctx context.Context, r gate.Revision) (s recovery
 			s.Line, s.Ticket, s.Pace, s.Waitlist, s.Log = true, firstcome.Ticket{Generation: l.Generation, Number: l.LastTicket}, l.pace, l.waitlist, l.log
 		}
 	}
-	s.DecidedAt = a.instant("decided_at")
+	s.DecidedAt, s.Payload = a.instant("decided_at"), a.text("terms")
 	return s, wrap(a.err, "look at %s", r.Campaign)
 }
 

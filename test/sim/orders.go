@@ -194,10 +194,12 @@ func (a *account) conclude(refused bool) error {
 }
 
 // Refused implements gate.ChangeBook.
-func (l *Ledger) Refused(_ context.Context, id firstcome.CampaignID, version int64) (refused bool, err error) {
+func (l *Ledger) Refusal(_ context.Context, id firstcome.CampaignID, version int64) (refusal, err error) {
 	err = l.of(id, func(a *account) error {
-		refused = a.changes[version-1].refused
+		if a.changes[version-1].refused {
+			refusal = firstcome.ErrBelowInForce
+		}
 		return nil
 	})
-	return refused, err
+	return refusal, err
 }

@@ -410,8 +410,8 @@ func (p paper) Applied(ctx context.Context, c firstcome.Change, refused bool) er
 }
 
 // Refused implements gate.ChangeBook.
-func (p paper) Refused(ctx context.Context, id firstcome.CampaignID, version int64) (bool, error) {
-	return ask(ctx, p.wire, "the ledger", show("whether change", version, "was refused"), func() (bool, error) { return p.Ledger.Refused(ctx, id, version) })
+func (p paper) Refusal(ctx context.Context, id firstcome.CampaignID, version int64) (error, error) {
+	return ask(ctx, p.wire, "the ledger", show("whether change", version, "was refused"), func() (error, error) { return p.Ledger.Refusal(ctx, id, version) })
 }
 
 // Campaign is operate.Ledger's.

@@ -7,11 +7,13 @@
 --       kind            terms, pause, resume, close or void
 --       ceiling         the highest number that may be issued from now on, or '' if it stays: see docs/adr/0034
 --       of terms: quantity, opens_at and closes_at ('' for none), pace ('' for none), waitlist (1 or 0), log: topic, partition and first
---                 offset of the line's log, with spaces between, or '' for none. A line that has a log keeps it
+--                 offset of the line's log, with spaces between, or '' for none. A line that has a log keeps it; terms: all terms as a text, which
+--                 is kept for the ledger, and not read; before: the change is refused if this number or a later one was given; 0 for never
 --       of void:  number, user
 -- Returns one of
 --   {'applied', epoch}  the change is applied, now or earlier
---   {'refused', epoch}  the quantity was below the coupons in force, now or earlier. The version is used up
+--   {'refused', epoch}  the quantity was below the coupons in force, or a number was given that must not be, now or earlier. The version
+--                 is used up
 --   {'behind', epoch}  see older in line.lua
 --   {'gap', version}  earlier changes are missing; version is that of the last applied one
 --   {'part_gone'}          the gate should have the campaign, but has it not, or only a part of it
@@ -70,7 +72,8 @@ local function write(...)
   return {'applied', 'epoch', g.epoch}
 end
 
-if a.kind == 'terms' and tonumber(a.quantity) < g.in_force then
+local before = tonumber(a.before) or 0
+if a.kind == 'terms' and (tonumber(a.quantity) < g.in_force or before > 0 and g.last_number >= before) then
   redis.call('HSET', campaign_key, 'version', a.version, was_refused, '1')
   return {'refused', 'epoch', g.epoch}
 end
@@ -119,5 +122,5 @@ elseif pace then line = line_of(new_line(a)) end
 if line and line.log == '' and a.log ~= '' then line.log = ' ' .. a.log .. ' ' .. integer(line.generation) end
 send_away(closed_since(g, narrowed(g, closes_at)) and g.now, quantity)
 if paced_before and not line.pace and line.waiting > 0 then report() end -- a node that starts finds the line by the ledger only
-return write('quantity', integer(quantity), 'opens_at', a.opens_at, 'closes_at', a.closes_at, 'terms_version', a.version,
+return write('terms', a.terms, 'quantity', integer(quantity), 'opens_at', a.opens_at, 'closes_at', a.closes_at, 'terms_version', a.version,
   'sold_out_at', g.sold_out_at and integer(g.sold_out_at) or quantity <= g.in_force and integer(g.now) or '')

@@ -131,6 +131,7 @@ CREATE TABLE IF NOT EXISTS changes (
     quantity      BIGINT,
     opens_at      BIGINT,
     closes_at     BIGINT,
+    skipped       BIGINT  NOT NULL DEFAULT 0,
     PRIMARY KEY (campaign_id, version),
     -- Finds the terms of a version, however many voids came after them.
     INDEX changes_terms (campaign_id, kind, version)

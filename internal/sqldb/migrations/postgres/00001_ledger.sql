@@ -132,6 +132,7 @@ CREATE TABLE changes (
     quantity      BIGINT,
     opens_at      BIGINT,
     closes_at     BIGINT,
+    skipped       BIGINT  NOT NULL DEFAULT 0,
     PRIMARY KEY (campaign_id, version)
 );
 

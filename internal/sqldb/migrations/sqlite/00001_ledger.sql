@@ -127,6 +127,7 @@ CREATE TABLE changes (
     quantity      INTEGER,
     opens_at      INTEGER,
     closes_at     INTEGER,
+    skipped       INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (campaign_id, version)
 ) STRICT, WITHOUT ROWID;
 
