@@ -65,8 +65,8 @@ func (t Terms) Skip(last, through int64) Terms {
 
 // PrizeOf returns the index in Prizes of the prize for a rank, or -1 if the terms have no prizes.
 func (t *Terms) PrizeOf(rank int64) int {
-	for n := range t.Prizes {
-		if _, to := t.Ranks(n); rank <= to {
+	for n, p := range t.Prizes {
+		if rank -= p.Quantity; rank <= 0 || n == len(t.Prizes)-1 {
 			return n
 		}
 	}

@@ -120,9 +120,12 @@ func fill(w *os.File) error {
 	return errors.Join(err, raw.Control(func(fd uintptr) { full = syscall.SetNonblock(int(fd), false) }), full)
 }
 
+// endsByHangUp starts a command that ends by SIGHUP, also if whoever runs the tests ignores it, as nohup does.
+var endsByHangUp = []string{"env", "--default-signal=HUP"}
+
 // TestAClosedTerminalStopsAServerInOrder sends SIGHUP as often as a terminal and its shell do.
 func TestAClosedTerminalStopsAServerInOrder(t *testing.T) {
-	server, _, _ := serveInto(t)
+	server, _, _ := serveInto(t, endsByHangUp...)
 	for range 2 {
 		stage.Must(t, server.Process.Signal(syscall.SIGHUP))
 	}
@@ -133,7 +136,7 @@ func TestAClosedTerminalStopsAServerInOrder(t *testing.T) {
 
 // TestAClosedTerminalAndThenSIGTERMStopAServerInOrder sends SIGTERM during a stop that SIGHUP began, as systemd sends both at a log-out.
 func TestAClosedTerminalAndThenSIGTERMStopAServerInOrder(t *testing.T) {
-	server, r, _ := serveInto(t, "env", "FIRSTCOME_DRAIN_DELAY=1s")
+	server, r, _ := serveInto(t, append(endsByHangUp, "FIRSTCOME_DRAIN_DELAY=1s")...)
 	stage.Must(t, server.Process.Signal(syscall.SIGHUP))
 	for log := bufio.NewScanner(r); log.Scan() && !strings.Contains(log.Text(), "stopping"); {
 	}
