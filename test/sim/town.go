@@ -197,6 +197,7 @@ func (t *town) step() {
 	t.say(e.name)
 	e.do()
 	t.watch()
+	synctest.Wait() // so that what the event woke is not half done when someone asks whether the town rests
 }
 
 // offers returns what people could do now, and what ends a fault.
