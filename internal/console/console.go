@@ -133,7 +133,7 @@ type core struct {
 }
 
 // Run runs the requested proofs, one at a time, until ctx ends.
-func (c *Console) Run(ctx context.Context) error { return c.prover.Run(ctx) }
+func (c *Console) Run(ctx context.Context) error { return c.prover.run(ctx) }
 
 // Stop ends every event stream. Browsers then reconnect, to another node. It may be called repeatedly.
 func (c *Console) Stop() { c.stop.Do(func() { close(c.stopping) }) }

@@ -145,8 +145,8 @@ func (c *core) proved(ctx context.Context, ids ...firstcome.CampaignID) (map[fir
 	return all, err
 }
 
-// Run does the verifications that start begins, until ctx ends.
-func (p *prover) Run(ctx context.Context) error {
+// run does the verifications that start begins, until ctx ends.
+func (p *prover) run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():

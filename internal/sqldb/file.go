@@ -149,8 +149,8 @@ func (f *openFiles) last() error {
 	return nil
 }
 
-// Run looks until ctx ends.
-func (f *openFiles) Run(ctx context.Context) {
+// run looks until ctx ends.
+func (f *openFiles) run(ctx context.Context) {
 	every := time.NewTicker(lookEvery)
 	defer every.Stop()
 	for {

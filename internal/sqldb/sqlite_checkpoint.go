@@ -34,9 +34,9 @@ func (w *writer) startCheckpoints() (stop func()) {
 	w.checkpoints = checkpointer{w.db.checkpoints, make(chan struct{}, 1), make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { w.checkpoints.Run(ctx) })
+	running.Go(func() { w.checkpoints.run(ctx) })
 	if w.db.files != nil {
-		running.Go(func() { w.db.files.Run(ctx) })
+		running.Go(func() { w.db.files.run(ctx) })
 	}
 	return func() {
 		cancel()
@@ -44,8 +44,8 @@ func (w *writer) startCheckpoints() (stop func()) {
 	}
 }
 
-// Run copies the log each time begin says so, until ctx ends.
-func (c *checkpointer) Run(ctx context.Context) {
+// run copies the log each time begin says so, until ctx ends.
+func (c *checkpointer) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
