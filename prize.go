@@ -107,7 +107,7 @@ func (t *Terms) prizeMistakes(refuse func(field, reason string, args ...any)) {
 		refuse("prizes", "must have 1 to %d prizes, or be null for none", MaxPrizes)
 	}
 	if len(t.Benefit) > 0 && string(t.Benefit) != "null" {
-		refuse("coupon.benefit", "cannot stand beside prizes: give each prize its own benefit")
+		refuse("coupon.benefit", "must be null beside prizes: each prize has its own benefit")
 	}
 	var quantities int64
 	benefits, seen := 0, map[PrizeID]bool{}

@@ -74,21 +74,19 @@ type NewCampaign struct {
 
 // A PrizeSpec is what the coupons of some ranks of a campaign are good for.
 type PrizeSpec struct {
-	ID       string          `json:"id"`
+	ID       string          `json:"id"` // formed like a campaign's, and unique in the campaign
 	Name     string          `json:"name"`
 	Quantity *int64          `json:"quantity"` // how many ranks have the prize; nil for the last prize, which has what the others leave
 	Benefit  json.RawMessage `json:"benefit"`
 }
 
-// A Prize is a prize of a campaign.
+// A Prize is a prize of a campaign, with how much of it was given.
 type Prize struct {
 	PrizeSpec
-	From int64  `json:"from"` // the first rank that has the prize
-	To   *int64 `json:"to"`   // the last one; nil for the last prize
-	// Given is how many ranks of the prize are given, also to coupons that were voided since. It is nil if unknown, like Campaign.InForce, and in a
-	// Change.
-	Given *int64 `json:"given"`
-	// RanOutAt is when the coupon with the last rank of the prize, or a later one, was issued. It is nil until it is recorded, and in a Change.
+	From  int64  `json:"from"`  // the first rank with the prize
+	To    *int64 `json:"to"`    // the last rank with it; nil for the last prize
+	Given *int64 `json:"given"` // ranks that were given, also to coupons that were voided since; nil if unknown, like Campaign.InForce
+	// RanOutAt is when the coupon with the rank To was issued, or the next one after it if that one was lost. It is nil until that is in the ledger.
 	RanOutAt *Time `json:"ran_out_at"`
 }
 
@@ -114,7 +112,8 @@ type CouponSpec struct {
 type Campaign struct {
 	ID string `json:"id"`
 	Terms
-	Version int64  `json:"version"`
+	Prizes  []Prize `json:"prizes"` // by rank, in order; nil if all coupons are alike. It stands for Terms.Prizes, which is nil here
+	Version int64   `json:"version"`
 	State   string `json:"state"` // not_open, open, paused, sold_out, closed or unknown
 	// GateState is ok, or why the gate's data is unknown and claims are answered with 503. The gate has lost the campaign (lost), is not verified yet
 	// (unverified), has another gate, secret or ledger than the campaign (mismatch), has a ledger that is older than it was (ledger_rolled_back), is
@@ -137,7 +136,7 @@ type Campaign struct {
 type Coupon struct {
 	CampaignID string          `json:"campaign_id"`
 	Number     int64           `json:"number"`
-	Rank       int64           `json:"rank"` // the coupon's place in the order of the campaign's coupons, from 1
+	Rank       int64           `json:"rank"` // the coupon's place in the order of the campaign's coupons, from 1; Number identifies it
 	UserID     string          `json:"user_id"`
 	Code       string          `json:"code"`
 	State      string          `json:"state"`   // in_force or voided
@@ -287,8 +286,8 @@ type Terms struct {
 	Pace     *Pace      `json:"pace"`     // nil if there is no waiting line
 	Waitlist bool       `json:"waitlist"` // who waits stays in line when every coupon is in force
 	LineLog  bool       `json:"line_log"` // Kafka has a copy of the line, so places survive if Redis loses its data. The server decides this
-	Coupon   CouponSpec `json:"coupon"`
-	Prizes   []Prize    `json:"prizes"` // by rank, in order; nil if all coupons are alike
+	Coupon   CouponSpec  `json:"coupon"`
+	Prizes   []PrizeSpec `json:"prizes"` // by rank, in order; nil if all coupons are alike
 }
 
 // A LedgerState is a campaign's state in the ledger, without coupons that are still on their way there.

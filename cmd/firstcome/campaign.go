@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,6 +34,7 @@ type termsFlags struct {
 	Pace       paceOrNone     `placeholder:"N" help:"Let users wait in line, and issue N coupons a second to the line; or unlimited, as fast as the gate decides; or none for no line."`
 	Waitlist   yesOrNo        `placeholder:"yes" help:"yes: users in line keep waiting when all coupons are in force; no: the line ends."`
 	Benefit    jsonText       `placeholder:"JSON" help:"The benefit of a coupon: any JSON, like {\"percent_off\":10}."`
+	Prizes     []prizeOrNone  `name:"prize" sep:"none" variable:"none" placeholder:"id=ID,quantity=N,name=TEXT,benefit=JSON" help:"A prize; repeat the flag for each, in order: the first quantity coupons get the first prize, and so on. The last prize has no quantity, because it gets the rest. name (default: the id) and benefit may be left out; benefit comes last. The prizes replace all that the campaign has. none: all coupons have --benefit."`
 	ValidUntil timeOrNone     `placeholder:"TIME" help:"When coupons expire, or none. It must be in the future, and after the opening."`
 	ValidFor   durationOrNone `placeholder:"DURATION" help:"How long after its issue a coupon expires, like 30d or 36h, or none."`
 }
@@ -46,6 +48,9 @@ func (f *termsFlags) check(zone zoneName) (errs []error) {
 		if err := one.at.in(zone); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", one.flag, err))
 		}
+	}
+	if len(f.Prizes) > 1 && slices.Contains(f.Prizes, noPrize) {
+		errs = append(errs, errors.New("--prize: none cannot stand beside a prize"))
 	}
 	return errs
 }
@@ -66,6 +71,12 @@ func (f termsFlags) changes() map[string]any {
 	}
 	set(changes, "pace", string(f.Pace))
 	set(changes, "waitlist", string(f.Waitlist))
+	switch {
+	case slices.Contains(f.Prizes, noPrize):
+		set(changes, "prizes", string(noPrize))
+	case len(f.Prizes) > 0:
+		set(changes, "prizes", "["+strings.Join(texts(f.Prizes), ",")+"]")
+	}
 	set(coupon, "benefit", string(f.Benefit))
 	set(coupon, "valid_until", f.ValidUntil.wire())
 	set(coupon, "valid_for", string(f.ValidFor))
@@ -240,7 +251,13 @@ func (f serverFlags) writeCampaign(w io.Writer, c client.Campaign) {
 		remaining = unlimited
 	}
 	fmt.Fprintf(w, "quantity\t%s\nin force\t%s\nissued\t%s\nremaining\t%s\n", quantityText(c.Quantity), countText(c.InForce), countText(c.Issued), remaining)
-	fmt.Fprintf(w, "opens at\t%s\ncloses at\t%s\nanswer\t%s\nbenefit\t%s\n", f.TZ.text(c.OpensAt), f.TZ.text(c.ClosesAt), c.Answer, c.Coupon.Benefit)
+	fmt.Fprintf(w, "opens at\t%s\ncloses at\t%s\nanswer\t%s\n", f.TZ.text(c.OpensAt), f.TZ.text(c.ClosesAt), c.Answer)
+	if len(c.Prizes) == 0 {
+		fmt.Fprintf(w, "benefit\t%s\n", c.Coupon.Benefit)
+	}
+	for _, p := range c.Prizes {
+		fmt.Fprintf(w, "prize %s\t%s\n", p.ID, f.prizeText(p))
+	}
 	if c.Pace != nil {
 		fmt.Fprintf(w, "pace\t%s\nwaitlist\t%v\n", paceText(c.Pace), c.Waitlist)
 	}
@@ -257,6 +274,23 @@ func (f serverFlags) writeCampaign(w io.Writer, c client.Campaign) {
 	case c.Coupon.ValidFor != nil:
 		fmt.Fprintf(w, "valid for\t%v\n", time.Duration(*c.Coupon.ValidFor))
 	}
+}
+
+// prizeText returns a prize of a campaign as text.
+func (f serverFlags) prizeText(p client.Prize) string {
+	text := fmt.Sprintf("rank %d and later", p.From)
+	if p.To != nil {
+		text = fmt.Sprintf("ranks %d to %d", p.From, *p.To)
+	}
+	text += fmt.Sprintf(", %s given", countText(p.Given))
+	if p.RanOutAt != nil {
+		text += ", ran out at " + f.TZ.text(p.RanOutAt)
+	}
+	text += ": " + cell(p.Name)
+	if string(p.Benefit) != "null" {
+		text += ", benefit " + string(p.Benefit)
+	}
+	return text
 }
 
 // writeLine writes how fast a line is served, which ticket is next, and how the last generation ended.

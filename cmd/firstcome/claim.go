@@ -58,7 +58,11 @@ func (f serverFlags) printAnswer(t terminal, answer client.Answer) error {
 			fmt.Fprintln(w, placeText(answer.Place))
 		}
 		if got := answer.Coupon; got != nil {
-			fmt.Fprintf(w, "%s: number %d of %s for %s, code %s\n", answer.Outcome, got.Number, got.CampaignID, got.UserID, got.Code)
+			prize := ""
+			if got.Prize != nil {
+				prize = fmt.Sprintf(", prize %s: %s", got.Prize.ID, cell(got.Prize.Name))
+			}
+			fmt.Fprintf(w, "%s: number %d of %s for %s, code %s, rank %d%s\n", answer.Outcome, got.Number, got.CampaignID, got.UserID, got.Code, got.Rank, prize)
 		}
 	})
 	if err == nil && answer.Coupon == nil && answer.Place == nil {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/firstcome/firstcome"
@@ -214,13 +213,13 @@ func (c *couponIssueCmd) open(t terminal) (io.ReadCloser, error) {
 
 func (c *couponIssueCmd) printIssued(t terminal, answers []issued) error {
 	return c.print(t, answers, func(w io.Writer) {
-		fmt.Fprintln(w, "USER\tOUTCOME\tNUMBER\tCODE")
+		fmt.Fprintln(w, "USER\tOUTCOME\tNUMBER\tCODE\tRANK\tPRIZE")
 		for _, a := range answers {
-			number, code := "-", "-"
-			if a.Coupon != nil {
-				number, code = strconv.FormatInt(a.Coupon.Number, 10), a.Coupon.Code
+			if a.Coupon == nil {
+				fmt.Fprintf(w, "%s\t%s\t-\t-\t-\t-\n", a.User, a.Outcome)
+				continue
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", a.User, a.Outcome, number, code)
+			fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%d\t%s\n", a.User, a.Outcome, a.Coupon.Number, a.Coupon.Code, a.Coupon.Rank, prizeID(a.Coupon))
 		}
 	})
 }
@@ -229,9 +228,10 @@ func (c *couponIssueCmd) printIssued(t terminal, answers []issued) error {
 func (f serverFlags) printCoupons(t terminal, coupons []client.Coupon) error {
 	defer tellMasked(t, coupons)
 	return f.print(t, coupons, func(w io.Writer) {
-		fmt.Fprintln(w, "CAMPAIGN\tNUMBER\tUSER\tCODE\tSTATE\tISSUED AT\tEXPIRES AT")
+		fmt.Fprintln(w, "CAMPAIGN\tNUMBER\tUSER\tCODE\tRANK\tPRIZE\tSTATE\tISSUED AT\tEXPIRES AT")
 		for _, c := range coupons {
-			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\n", c.CampaignID, c.Number, c.UserID, c.Code, c.State, f.TZ.text(&c.IssuedAt), f.TZ.text(c.ExpiresAt))
+			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n",
+				c.CampaignID, c.Number, c.UserID, c.Code, c.Rank, prizeID(&c), c.State, f.TZ.text(&c.IssuedAt), f.TZ.text(c.ExpiresAt))
 		}
 	})
 }
@@ -240,7 +240,10 @@ func (f serverFlags) printCoupons(t terminal, coupons []client.Coupon) error {
 func (f serverFlags) printCoupon(t terminal, c client.Coupon) error {
 	defer tellMasked(t, []client.Coupon{c})
 	return f.print(t, c, func(w io.Writer) {
-		fmt.Fprintf(w, "campaign\t%s\nnumber\t%d\nuser\t%s\ncode\t%s\nstate\t%s\n", c.CampaignID, c.Number, c.UserID, c.Code, c.State)
+		fmt.Fprintf(w, "campaign\t%s\nnumber\t%d\nrank\t%d\nuser\t%s\ncode\t%s\nstate\t%s\n", c.CampaignID, c.Number, c.Rank, c.UserID, c.Code, c.State)
+		if c.Prize != nil {
+			fmt.Fprintf(w, "prize\t%s: %s\n", c.Prize.ID, cell(c.Prize.Name))
+		}
 		fmt.Fprintf(w, "benefit\t%s\nissued at\t%s\nexpires at\t%s\nrecorded\t%t\n", c.Benefit, f.TZ.text(&c.IssuedAt), f.TZ.text(c.ExpiresAt), c.Recorded)
 		if c.Ticket != nil && c.Generation != nil {
 			fmt.Fprintf(w, "ticket\t%d of generation %d\n", *c.Ticket, *c.Generation)
@@ -249,6 +252,14 @@ func (f serverFlags) printCoupon(t terminal, c client.Coupon) error {
 			fmt.Fprintln(w, "issued\tdirectly")
 		}
 	})
+}
+
+// prizeID returns the id of a coupon's prize, or - if it has none.
+func prizeID(c *client.Coupon) string {
+	if c.Prize == nil {
+		return "-"
+	}
+	return c.Prize.ID
 }
 
 // tellMasked prints why ids and codes are masked, if they are. Only a masked code has an asterisk.

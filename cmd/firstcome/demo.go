@@ -23,7 +23,8 @@ import (
 
 type demoCmd struct {
 	Users   count      `default:"10000" placeholder:"N" help:"How many users claim (default: 10000)."`
-	Coupons count      `default:"5000" placeholder:"N" help:"How many coupons there are (default: 5000)."`
+	Coupons count      `default:"5000" placeholder:"N" help:"How many coupons there are (default: 5000). With --prizes, each user gets one."`
+	Prizes  bool       `help:"Give the first 100 users a drink, the next 900 users 20 % off, and all others free shipping. Afterwards, show who got what."`
 	Pace    paceOrNone `placeholder:"N" help:"Let the users wait in line, and issue N coupons a second to the line; or unlimited, as fast as the gate decides (default: no line)."`
 	Watch   bool       `help:"First print a link to the console. Once a browser has opened the link, the users claim in a wave of 40 s, slow enough to watch (with --pace: all at once, into the line). Afterwards, the server and its console keep running until Ctrl-C."`
 }
@@ -67,9 +68,13 @@ func demoServe(path string) *serveCmd {
 
 // show lets the users claim, audits the result, and prints everything on one screen.
 func (c *demoCmd) show(ctx context.Context, t terminal, n *node) error {
-	fmt.Fprintf(t.out, "%d users claim %d coupons at http://%s. Every coupon is fsynced in SQLite before its answer.\n\n",
-		c.Users, c.Coupons, n.address())
+	what := fmt.Sprintf("%d coupons", c.Coupons)
 	terms := firstcome.Terms{Name: fmt.Sprintf("The first %s get one", humanize.Comma(int64(c.Coupons))), Quantity: int64(c.Coupons), Answer: firstcome.Recorded, Benefit: []byte(`{"percent_off":10}`)}
+	if c.Prizes {
+		what = "a coupon each (the first 100: a drink, the next 900: 20 % off, all others: free shipping)"
+		terms.Name, terms.Quantity, terms.Benefit, terms.Prizes = "The first 100 get a drink", firstcome.Unlimited, nil, demoPrizes
+	}
+	fmt.Fprintf(t.out, "%d users claim %s at http://%s. Every coupon is fsynced in SQLite before its answer.\n\n", c.Users, what, n.address())
 	if c.paced() {
 		var pace client.Pace
 		if err := json.Unmarshal([]byte(c.Pace), &pace); err != nil {
@@ -108,17 +113,20 @@ func (c *demoCmd) show(ctx context.Context, t terminal, n *node) error {
 		return err
 	}
 	c.print(t, result, report)
+	if c.Prizes {
+		err = showPrizes(ctx, t, "http://"+n.address(), result.Verdict.OK())
+	}
 	if !result.Verdict.OK() || report.Breaches.Total > 0 {
 		return errBreach
 	}
-	return nil
+	return err
 }
 
 func (c *demoCmd) load(ctx context.Context, t terminal, n *node) (*load.Result, error) {
 	var sent atomic.Int64
 	server := "http://" + n.address()
 	if c.paced() {
-		defer showLine(ctx, t, server, int64(c.Coupons))()
+		defer showLine(ctx, t, server, c.coupons())()
 	} else {
 		defer showProgress(ctx, t, "claims", func() course { return course{done: sent.Load(), total: int64(c.Users)} })()
 	}
@@ -127,6 +135,14 @@ func (c *demoCmd) load(ctx context.Context, t terminal, n *node) (*load.Result, 
 		Users: int(c.Users), Timeout: 2 * demoAnswerWait, Rate: c.rate(), Due: c.wave(),
 		Progress: func(done, _ int64) { sent.Store(done) },
 	})
+}
+
+// coupons returns how many coupons the users can get.
+func (c *demoCmd) coupons() int64 {
+	if c.Prizes {
+		return int64(c.Users)
+	}
+	return int64(c.Coupons)
 }
 
 // paced reports whether the users wait in line.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -162,6 +163,71 @@ func (v *jsonText) UnmarshalText(text []byte) error {
 	}
 	*v = jsonText(text)
 	return nil
+}
+
+// A prizeOrNone is a prize as JSON, or null for none.
+type prizeOrNone string
+
+const noPrize prizeOrNone = "null"
+
+// prizeField is where a field of a prize begins.
+var prizeField = regexp.MustCompile(`,([a-z_]+)=`)
+
+// UnmarshalText reads fields like id=drink,quantity=100,name=A free drink,benefit={"item":"drink"}. A benefit is the rest of the text.
+func (p *prizeOrNone) UnmarshalText(text []byte) error {
+	if string(text) == none {
+		*p = noPrize
+		return nil
+	}
+	fields := map[string]json.RawMessage{}
+	for rest := "," + string(text); rest != ""; {
+		at := prizeField.FindStringSubmatchIndex(rest)
+		if at == nil || at[0] != 0 {
+			return errors.New("write it like 'id=drink,quantity=100,name=A free drink', in your shell's quotes, or none")
+		}
+		name, value := rest[at[2]:at[3]], rest[at[1]:]
+		rest = ""
+		if next := prizeField.FindStringIndex(value); next != nil && name != "benefit" {
+			value, rest = value[:next[0]], value[next[0]:]
+		}
+		if fields[name] != nil {
+			return fmt.Errorf("%s is there twice", name)
+		}
+		var err error
+		if fields[name], err = prizeValue(name, value); err != nil {
+			return err
+		}
+	}
+	if fields["id"] == nil {
+		return errors.New("its id is missing, like id=drink")
+	}
+	if fields["name"] == nil {
+		fields["name"] = fields["id"]
+	}
+	all, err := json.Marshal(fields)
+	*p = prizeOrNone(all)
+	return err
+}
+
+// prizeValue returns a field of a prize as JSON. The server checks lengths and ranges.
+func prizeValue(name, value string) (json.RawMessage, error) {
+	switch name {
+	case "id", "name":
+		return quoted(value), nil
+	case "quantity":
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("quantity: %q is not a whole number from 1 on; the last prize has no quantity", value)
+		}
+		return json.RawMessage(strconv.FormatInt(n, 10)), nil
+	case "benefit":
+		var benefit jsonText
+		if err := benefit.UnmarshalText([]byte(value)); err != nil {
+			return nil, fmt.Errorf("benefit: %w", err)
+		}
+		return json.RawMessage(benefit), nil
+	}
+	return nil, fmt.Errorf("there is no field %s: a prize has id, quantity, name and benefit", name)
 }
 
 func quoted(text string) []byte {

@@ -7,7 +7,6 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -68,11 +67,11 @@ func makeCampaign(ctx context.Context, server, id string) error {
 	case told.Status != http.StatusNotFound:
 		return err
 	}
-	quantity, pace := int64(5000), int64(20)
+	quantity, pace, first, next := int64(5000), int64(20), int64(100), int64(900)
 	_, err = calls.CreateCampaign(ctx, client.NewCampaign{
 		ID: id, Name: "가을 첫 세일", Quantity: &quantity, Pace: &client.Pace{PerSecond: &pace},
 		OpensAt: &client.Time{Time: time.Now().Add(20 * time.Second)},
-		Coupon:  client.CouponSpec{Benefit: json.RawMessage(`{"percent":20}`)},
+		Prizes:  []client.PrizeSpec{{ID: "drink", Name: "음료", Quantity: &first}, {ID: "percent", Name: "20% 할인", Quantity: &next}, {ID: "shipping", Name: "무료 배송"}},
 	})
 	return err
 }

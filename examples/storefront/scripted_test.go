@@ -386,3 +386,40 @@ func TestInTheBrowserABenefitThatIsATextFitsTheTicket(t *testing.T) {
 		}
 	}
 }
+
+// TestP10InTheBrowserACustomerSeesTheirPrize: before the claim which ranks get which prize, then their own, also in the wallet.
+func TestP10InTheBrowserACustomerSeesTheirPrize(t *testing.T) {
+	server, guests, shop := scripts(t)
+	const prizes = `,"prizes":[{"id":"drink","name":"음료","quantity":100,"benefit":null,"from":1,"to":100,"given":100,"ran_out_at":"2031-05-05T00:59:00.000000Z"},
+		{"id":"percent","name":"20%","quantity":900,"benefit":{"percent":20},"from":101,"to":1000,"given":36,"ran_out_at":null},
+		{"id":"shipping","name":"무료 배송","quantity":null,"benefit":null,"from":1001,"to":null,"given":0,"ran_out_at":null}]`
+	const coupon = `{"campaign_id":"drop","number":140,"rank":137,"user_id":"u","code":"3F714MEPRXP6DEE3","state":"in_force","prize":{"id":"percent","name":"20%"},
+		"benefit":{"percent":20},"issued_at":"2031-05-05T01:00:00.000000Z","expires_at":null,"recorded":true,"generation":null,"ticket":null}`
+	server.says(map[string]string{
+		"GET ": strings.Replace(state("open", 5000, 4864, prizes), `{"percent":30}`, "null", 1), "POST /claims": `201 {"outcome":"issued","coupon":` + coupon + `}`,
+		"GET /v1/users/u/coupons": `200 {"items":[` + coupon + `],"next":null}`,
+	})
+	for _, g := range guests {
+		g.Go(shop)
+		g.sees("처음 100명 · 소진", "The first 100 · all gone")
+		g.sees("101~1,000번째", "Ranks 101 to 1,000")
+		g.looks("그다음 모두", "Everybody else")
+		g.sees("지금 받을 수 있어요", "Ready when you are")
+		g.Press("#act")
+		g.sees("20% 쿠폰을 받았어요!", "It is yours: 20%")
+		g.looks("137번째", "Rank 137")
+		g.keeps(1)
+		for what, want := range map[string]string{"#benefit": "20%", "#prizes": "", "#coupons .good": "20%"} {
+			if got := browser.Eval[string](g.Page, `document.querySelector("`+what+`").textContent`); got != want {
+				t.Errorf("%v: %s says %q instead of %q", g.look, what, got, want)
+			}
+		}
+		server.says(map[string]string{"POST /claims": `200 {"outcome":"already_issued","coupon":` + coupon + `}`})
+		g.Go(shop)
+		g.sees("지금 받을 수 있어요", "Ready when you are")
+		g.Press("#act")
+		g.sees("이미 받은 쿠폰이에요", "You already have this coupon")
+		g.sees("137번째", "Rank 137")
+		server.says(map[string]string{"POST /claims": `201 {"outcome":"issued","coupon":` + coupon + `}`})
+	}
+}

@@ -68,9 +68,15 @@ func wireDetail(line *client.LogEntry, e ledger.LogEntry) error {
 	if detail["new"] == nil {
 		before, after = turned(e, detail)
 	} else {
-		var err error
-		if before, after, err = termsTurned(e); err != nil {
+		old, changed, err := e.TermsOf()
+		if err == nil {
+			before, after, err = termsTurned(old, changed)
+		}
+		if err != nil {
 			return err
+		}
+		if n := skipped(changed) - skipped(old); n > 0 {
+			detail["skipped"] = n
 		}
 	}
 	delete(detail, "old")
@@ -128,12 +134,11 @@ func turned(e ledger.LogEntry, detail map[string]any) (before, after any) {
 }
 
 // termsTurned returns the fields of the terms that changed, before and after.
-func termsTurned(e ledger.LogEntry) (before, after any, err error) {
-	old, changed, err := e.TermsOf()
-	if err != nil || changed == nil {
-		return nil, nil, err
-	}
-	if old == nil {
+func termsTurned(old, changed *firstcome.Terms) (before, after any, err error) {
+	switch {
+	case changed == nil:
+		return nil, nil, nil
+	case old == nil:
 		return nil, wireTerms(changed), nil
 	}
 	a, b := wireTerms(old), wireTerms(changed)
@@ -144,6 +149,14 @@ func termsTurned(e ledger.LogEntry) (before, after any, err error) {
 	// The fields of coupon are compared one by one, as PATCH changes them.
 	from["coupon"], to["coupon"], err = differing(a.Coupon, b.Coupon)
 	return from, to, err
+}
+
+// skipped returns how many numbers have no rank under the terms. It is 0 if t is nil.
+func skipped(t *firstcome.Terms) int64 {
+	if t == nil || len(t.Skips) == 0 {
+		return 0
+	}
+	return t.Skips[len(t.Skips)-1].Skipped
 }
 
 // differing returns the fields whose JSON differs between two values of the same type.

@@ -33,7 +33,7 @@ func TestTheAuditLogSaysWhatChangedFromWhatToWhat(t *testing.T) {
 	items := s.call("GET", "/v1/audit-log?campaign=c", "", operator...).want(t, 200, "").items()
 	slices.Reverse(items)
 	want := []struct{ action, from, to, detail string }{
-		{"campaign.create", `null`, `{"name":"n","quantity":null,"opens_at":"2026-01-01T18:04:05.000000Z","closes_at":null,"answer":"recorded","pace":null,"waitlist":false,"line_log":false,"coupon":{"benefit":{"won":5000},"valid_until":null,"valid_for":"36h0m0s"}}`, `{}`},
+		{"campaign.create", `null`, `{"name":"n","quantity":null,"opens_at":"2026-01-01T18:04:05.000000Z","closes_at":null,"answer":"recorded","pace":null,"waitlist":false,"line_log":false,"coupon":{"benefit":{"won":5000},"valid_until":null,"valid_for":"36h0m0s"},"prizes":null}`, `{}`},
 		{"campaign.update", `{"quantity":null,"coupon":{"benefit":{"won":5000}}}`, `{"quantity":9,"coupon":{"benefit":{"won":12345678901234567890}}}`, `{}`},
 		{
 			"campaign.update", `{"quantity":9,"opens_at":"2026-01-01T18:04:05.000000Z","closes_at":null,"coupon":{"valid_for":"36h0m0s","valid_until":null}}`,

@@ -246,12 +246,17 @@ func (s *campaigns) write(w http.ResponseWriter, r *http.Request, status int, ke
 	return writeJSON(w, status, shown)
 }
 
-// shown converts a campaign to its JSON form, with what is given of its prizes.
+// shown converts a campaign to its JSON form, with how much of each prize was given.
 func (s *campaigns) shown(ctx context.Context, c told) (client.Campaign, error) {
 	shown := wireCampaign(c)
 	given, err := s.Ledger.PrizesGiven(ctx, c.ID, &c.Terms, c.LastNumber)
-	for n, p := range given {
-		shown.Prizes[n].Given, shown.Prizes[n].RanOutAt = c.known(p.Given), wire.Time(p.RanOutAt)
+	for n, g := range given {
+		from, to := c.Ranks(n)
+		prize := client.Prize{PrizeSpec: shown.Terms.Prizes[n], From: from, Given: c.known(g.Given), RanOutAt: wire.Time(g.RanOutAt)}
+		if to != firstcome.Unlimited {
+			prize.To = &to
+		}
+		shown.Prizes = append(shown.Prizes, prize)
 	}
 	return shown, err
 }

@@ -215,7 +215,7 @@ const byteOrderMark = "\ufeff"
 // 12E45 as a number, and some campaign ids as dates. Excel allows 255 characters of text in a formula; these texts have at
 // most 128 bytes.
 func (s sheet) text(text string) string {
-	if !s.excel {
+	if !s.excel || text == "" {
 		return text
 	}
 	return `="` + strings.ReplaceAll(harmless(text), `"`, `""`) + `"`

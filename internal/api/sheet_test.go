@@ -90,14 +90,14 @@ func TestExcelIsGivenWhatItOpensAsItIsMeant(t *testing.T) {
 	rows := s.table(',', "?excel=1&tz=Asia/Seoul&voided=include")
 	if diff := cmp.Diff([]string{
 		"number", "campaign_id", "user_id", "code", "state", "benefit",
-		"issued_at (Asia/Seoul)", "expires_at (Asia/Seoul)", "recorded", "voided_at (Asia/Seoul)", "void_reason", "generation", "ticket", "direct",
+		"issued_at (Asia/Seoul)", "expires_at (Asia/Seoul)", "recorded", "voided_at (Asia/Seoul)", "void_reason", "generation", "ticket", "direct", "rank", "prize_id", "prize_name",
 	}, rows[0]); diff != "" {
 		t.Error(diff)
 	}
 	code := s.call("GET", "/v1/campaigns/c/coupons?number=1&voided=include", "").items()[0]["code"].(string)
 	if diff := cmp.Diff([]string{
 		"1", `="c"`, `="00123"`, `="` + code + `"`, "voided", `{"원":5000}`,
-		"2026-12-24 10:00:03", "2026-12-25 10:00:03", "true", "2026-12-24 10:00:03", `반품, "단순 변심"`, "", "", "false",
+		"2026-12-24 10:00:03", "2026-12-25 10:00:03", "true", "2026-12-24 10:00:03", `반품, "단순 변심"`, "", "", "false", "1", "", "",
 	}, rows[1]); diff != "" {
 		t.Error(diff)
 	}

@@ -1,10 +1,12 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -74,7 +76,7 @@ func parseTerms(o object, wrong *mistakes) (*edit, error) {
 	alone := firstcome.Terms{Name: "a name", Quantity: firstcome.Unlimited, Answer: firstcome.Recorded, Pace: &firstcome.Pace{}}
 	e.apply(&alone)
 	for _, wrong := range fieldErrors(alone.Check()) {
-		if !e.names(wrong.Field) {
+		if parent, _, _ := strings.Cut(wrong.Field, "."); !e.names(wrong.Field) && !e.names(parent) {
 			e.refuse(wrong.Field, wrong.Reason)
 		}
 	}
@@ -197,8 +199,11 @@ func (e *edit) readPrize(at string, o object) (p firstcome.Prize) {
 		p.Name = e.readString(at+"name", raw)
 	}
 	if raw, ok := o["quantity"]; ok && !isNull(raw) {
-		if p.Quantity = e.readQuantity(at+"quantity", raw); p.Quantity == 0 && !e.names(at+"quantity") {
-			e.refuse(at+"quantity", "must be 1 to "+strconv.FormatInt(firstcome.MaxQuantity, 10))
+		if !isInteger(string(raw)) {
+			e.mistype(at+"quantity", "an integer or null")
+		} else {
+			quantity, _ := strconv.ParseInt(string(raw), 10, 64) // out of range it is the nearest, which Check refuses, too
+			p.Quantity = cmp.Or(quantity, -1)                    // Check takes 0 for absent
 		}
 	}
 	if raw, ok := o["benefit"]; ok && !isNull(raw) {
@@ -269,11 +274,10 @@ func wireTerms(t *firstcome.Terms) *client.Terms {
 	if t.Quantity != firstcome.Unlimited {
 		terms.Quantity = &t.Quantity
 	}
-	for n, p := range t.Prizes {
-		from, to := t.Ranks(n)
-		prize := client.Prize{PrizeSpec: client.PrizeSpec{ID: string(p.ID), Name: p.Name, Benefit: p.Benefit}, From: from}
-		if to != firstcome.Unlimited {
-			prize.Quantity, prize.To = &p.Quantity, &to
+	for _, p := range t.Prizes {
+		prize := client.PrizeSpec{ID: string(p.ID), Name: p.Name, Benefit: p.Benefit}
+		if p.Quantity != 0 {
+			prize.Quantity = &p.Quantity
 		}
 		terms.Prizes = append(terms.Prizes, prize)
 	}

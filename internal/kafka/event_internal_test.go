@@ -25,6 +25,9 @@ func documented() []firstcome.Fact {
 	return []firstcome.Fact{{Position: 1204, Kind: firstcome.CouponIssued, Coupon: c}, {Position: 5001, Kind: firstcome.CouponVoided, Coupon: c}}
 }
 
+// documentedTerms are the terms of the examples' coupon.
+var documentedTerms = firstcome.Terms{Prizes: []firstcome.Prize{{ID: "drink", Name: "A drink", Quantity: 100}, {ID: "percent", Name: "20 % off", Quantity: 900}, {ID: "shipping", Name: "Free shipping"}}}
+
 func TestTheExamplesOfTheDocumentAreTheEvents(t *testing.T) {
 	text, err := os.ReadFile("../../docs/events.md")
 	stage.Must(t, err)
@@ -34,7 +37,7 @@ func TestTheExamplesOfTheDocumentAreTheEvents(t *testing.T) {
 		t.Fatalf("the document has %d examples", len(examples))
 	}
 	for n, f := range facts {
-		got, err := json.MarshalIndent(eventOf(aLedger, &f, &firstcome.Terms{}), "", "  ")
+		got, err := json.MarshalIndent(eventOf(aLedger, &f, &documentedTerms), "", "  ")
 		stage.Must(t, err)
 		if diff := cmp.Diff(string(examples[n][1]), string(got)); diff != "" {
 			t.Errorf("example %d (-document +event):\n%s", n, diff)
@@ -44,9 +47,9 @@ func TestTheExamplesOfTheDocumentAreTheEvents(t *testing.T) {
 
 func TestARecordIsReadAsTheEventThatItIs(t *testing.T) {
 	for _, f := range documented() {
-		r, err := recordOf(aLedger, &f, &firstcome.Terms{})
+		r, err := recordOf(aLedger, &f, &documentedTerms)
 		stage.Must(t, err)
-		want := eventOf(aLedger, &f, &firstcome.Terms{})
+		want := eventOf(aLedger, &f, &documentedTerms)
 		got, ours := read(aLedger, r)
 		if diff := cmp.Diff(want, got); diff != "" || !ours || !got.same(&want) {
 			t.Errorf("ours %v (-want +got):\n%s", ours, diff)
@@ -67,7 +70,7 @@ func TestARecordIsReadAsTheEventThatItIs(t *testing.T) {
 
 func TestEventsThatDifferAreNotTheSame(t *testing.T) {
 	f := documented()[0]
-	is := eventOf(aLedger, &f, &firstcome.Terms{})
+	is := eventOf(aLedger, &f, &documentedTerms)
 	for what, change := range map[string]func(*firstcome.Fact){
 		"the number":   func(f *firstcome.Fact) { f.Coupon.Number++ },
 		"the user":     func(f *firstcome.Fact) { f.Coupon.User = "minho" },
@@ -78,7 +81,7 @@ func TestEventsThatDifferAreNotTheSame(t *testing.T) {
 	} {
 		g := f
 		change(&g)
-		if other := eventOf(aLedger, &g, &firstcome.Terms{}); is.same(&other) {
+		if other := eventOf(aLedger, &g, &documentedTerms); is.same(&other) {
 			t.Errorf("%s does not count", what)
 		}
 	}

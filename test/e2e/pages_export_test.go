@@ -75,7 +75,7 @@ func TestThePagesExportIsWhatExcelOpensInKorean(t *testing.T) {
 		}
 	}
 	first, err := bufio.NewReader(on.once(http.MethodGet, "/campaigns/spring/coupons.csv?lang=ko", nil, nil).Body).ReadString('\n')
-	const head = "\ufeff번호,캠페인 ID,고객 ID,코드,상태,혜택,발급 시각 (Asia/Seoul),만료 시각 (Asia/Seoul),원장에 기록됨,회수 시각 (Asia/Seoul),회수 사유,대기열 회차,순번,직접 발급\r\n"
+	const head = "\ufeff번호,캠페인 ID,고객 ID,코드,상태,혜택,발급 시각 (Asia/Seoul),만료 시각 (Asia/Seoul),원장에 기록됨,회수 시각 (Asia/Seoul),회수 사유,대기열 회차,순번,직접 발급,순위,경품 ID,경품\r\n"
 	if err != nil || first != head {
 		t.Errorf("the Korean file begins with %q, want %q", first, head)
 	}

@@ -226,7 +226,7 @@ function parts() {
   switch (view.state) {
     case "not_open": return w.opensAt(new Date(opens()), new Date(now()), clock(opens() - now()));
     case "open": return standsBy() ? w.none : w.open;
-    case "issued": return w.issued(view.coupon.number);
+    case "issued": return view.coupon.prize ? w.issuedPrize(view.coupon.prize.name, view.coupon.rank) : w.issued(view.coupon.number);
     case "waiting": return headOfWaiting(w, view.place);
     default: return w[view.state];
   }
@@ -240,7 +240,7 @@ function more() {
     case "opening": return w.openingMore;
     case "open": return standsBy() ? w.noneMore : terms.remaining === null ? "" : w.remaining(terms.remaining, terms.quantity);
     case "issued": return view.coupon.recorded ? w.kept : w.recording;
-    case "already_issued": return w.number(view.coupon.number);
+    case "already_issued": return placeOf(view.coupon);
     case "sold_out": return terms?.sold_out_at ? w.soldOutAt(new Date(terms.sold_out_at), new Date(now())) : "";
     case "waiting": return waitingMore(w, view.place);
     case "unknown": return view.until ? w.again(seconds(view.until)) : "";
@@ -248,6 +248,9 @@ function more() {
     default: return w[`${view.state}More`] ?? "";
   }
 }
+
+// placeOf tells a coupon's place: its rank if that decides the prize, otherwise its number.
+const placeOf = (coupon) => (coupon.prize ? words[lang].rank(coupon.rank) : words[lang].number(coupon.number));
 
 // headOfWaiting says that it is the user's turn only while the line is served and a coupon is left for them.
 function headOfWaiting(w, { ahead, serving, eta_seconds, likely }) {
@@ -268,7 +271,8 @@ function render() {
   for (const id of ["shop", "kicker", "fair"]) text(at(id), w[id]);
   text(at("name"), terms?.name ?? "");
   text(at("terms"), terms ? w.terms(terms.quantity) : "");
-  benefit(at("benefit"), terms?.coupon.benefit);
+  benefit(at("benefit"), coupon ? goodOf(coupon) : terms?.coupon.benefit);
+  prizes(at("prizes"), coupon ? [] : terms?.prizes ?? []);
   at("tongues").setAttribute("aria-label", w.tongues);
   for (const b of at("tongues").children) b.setAttribute("aria-pressed", b.dataset.lang === lang);
   at("stub").dataset.state = state;
@@ -315,6 +319,22 @@ function track(bar) {
   bar.setAttribute("aria-label", bar.hidden ? "" : stock ? more() : headline());
 }
 
+// prizes shows which ranks get which prize, and which prizes are gone.
+function prizes(node, all) {
+  const w = words[lang], shown = `${JSON.stringify(all)} ${lang}`;
+  if (node.dataset.shown === shown) return;
+  node.dataset.shown = shown;
+  node.replaceChildren(...all.map((p) => {
+    const item = document.createElement("li"), gone = p.to !== null && p.given === p.quantity;
+    item.classList.toggle("gone", gone);
+    item.append(Object.assign(document.createElement("strong"), { textContent: p.name }), `${w.prize(p.from, p.to)}${gone ? ` · ${w.ranOut}` : ""}`);
+    return item;
+  }));
+}
+
+// goodOf tells what a coupon is good for: the name of its prize, or its benefit.
+const goodOf = (coupon) => coupon.prize?.name ?? coupon.benefit;
+
 // benefit shows what a coupon is good for: {"percent": 20}. Put your shop's benefits here.
 function benefit(node, b) {
   const percent = b?.percent;
@@ -335,9 +355,9 @@ function renderWallet() {
   at("coupons").replaceChildren(...wallet.map((c) => {
     const item = document.createElement("li"), good = document.createElement("p"), line = document.createElement("p");
     good.className = "good";
-    benefit(good, c.benefit);
+    benefit(good, goodOf(c));
     const name = Object.assign(document.createElement("strong"), { textContent: c.campaign_id === terms?.id ? terms.name : c.campaign_id });
-    line.append(name, `${w.number(c.number)} · ${c.expires_at ? w.until(new Date(c.expires_at)) : w.forever}`);
+    line.append(name, `${placeOf(c)} · ${c.expires_at ? w.until(new Date(c.expires_at)) : w.forever}`);
     item.append(good, line);
     return item;
   }));
