@@ -31,8 +31,8 @@ type prizeReport struct {
 	wrong  []string // coupons whose rank or prize is not that of their place
 }
 
-// readPrizes reads the coupons in the order of their numbers, and compares their ranks and prizes with what was announced: the first coupon has
-// rank 1, each coupon after it the next rank, and the first 100 coupons the first prize.
+// readPrizes reads the coupons in the order of their numbers, and compares their ranks and prizes with the announcement: the first coupon has rank 1,
+// each coupon after it the next rank, and the first 100 coupons the first prize.
 func readPrizes(coupons func(each func(client.Coupon) error) error) (r prizeReport, err error) {
 	r.shares = make([]prizeShare, len(demoPrizes))
 	place, due, left := int64(0), 0, demoPrizes[0].Quantity

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"testing"
 	"time"
@@ -87,6 +88,39 @@ func TestTheClientDoesWhatItsContractSays(t *testing.T) {
 		if after, err := turn.do(ctx, "c"); err != nil || after.State != turn.state {
 			t.Errorf("it is %s and should be %s: %v", after.State, turn.state, err)
 		}
+	}
+}
+
+func TestTheClientReadsPrizes(t *testing.T) {
+	s := open(t)
+	ctx := context.Background()
+	c := client.New(s.url, "")
+	t.Cleanup(c.CloseIdle)
+	one := int64(1)
+	prizes := []client.PrizeSpec{{ID: "drink", Name: "A drink", Quantity: &one, Benefit: json.RawMessage(`{"item":"drink"}`)}, {ID: "shipping", Name: "Free shipping", Benefit: json.RawMessage(`null`)}}
+	made, err := c.CreateCampaign(ctx, client.NewCampaign{ID: "c", Name: "n", Prizes: prizes})
+	stage.Must(t, err)
+	zero := int64(0)
+	if diff := cmp.Diff([]client.Prize{{PrizeSpec: prizes[0], From: 1, To: &one, Given: &zero}, {PrizeSpec: prizes[1], From: 2, Given: &zero}}, made.Prizes); diff != "" {
+		t.Errorf("the campaign (-want +got):\n%s", diff)
+	}
+	first, err := c.Claim(ctx, "c", "u")
+	stage.Must(t, err)
+	stage.Same(t, "the coupon", client.CouponPrize{ID: "drink", Name: "A drink"}, *first.Coupon.Prize)
+	stage.Same(t, "its rank and benefit", []any{int64(1), `{"item":"drink"}`}, []any{first.Coupon.Rank, string(first.Coupon.Benefit)})
+	facts, err := c.Facts(ctx, "c", 0, 0, 0)
+	stage.Must(t, err)
+	stage.Same(t, "the fact", []any{int64(1), "drink"}, []any{facts.Items[0].Rank, facts.Items[0].Prize.ID})
+	prizes[0].Name = "A coffee"
+	changed, err := c.UpdateCampaign(ctx, "c", 0, map[string]any{"prizes": prizes})
+	stage.Must(t, err)
+	stage.Same(t, "the changed name", "A coffee", changed.Prizes[0].Name)
+	changes, err := c.Operator().Changes(ctx, "c", 0, 0)
+	stage.Must(t, err)
+	stage.Same(t, "the terms of the change", prizes, changes.Items[1].Terms.Prizes)
+	var fixed *client.Problem
+	if _, err := c.UpdateCampaign(ctx, "c", 0, map[string]any{"prizes": nil}); !errors.As(err, &fixed) || fixed.Code != "prizes_fixed" {
+		t.Errorf("prizes that are taken away: %v", err)
 	}
 }
 

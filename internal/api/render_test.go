@@ -22,6 +22,21 @@ func TestAnInstantHasSixDigits(t *testing.T) {
 	}
 }
 
+// TestACouponIsRenderedWithoutAllocating, also with the longest list of prizes and many skips.
+func TestACouponIsRenderedWithoutAllocating(t *testing.T) {
+	prizes := firstcome.Terms{Skips: []firstcome.Skip{{After: 100, Skipped: 7}, {After: 500, Skipped: 20}}}
+	for n := range firstcome.MaxPrizes {
+		prizes.Prizes = append(prizes.Prizes, firstcome.Prize{ID: "p", Name: "n", Quantity: int64(n + 1), Benefit: []byte(`{"percent": 20}`)})
+	}
+	c := firstcome.Coupon{Campaign: "c", Number: 612, User: "u", Code: "7ZK2M0Q9X4T1B8RC", IssuedAt: time.Unix(1, 0)}
+	for what, with := range map[string]*terms{"no prizes": render(firstcome.Terms{Benefit: []byte(`{"percent":20}`)}), "prizes": render(prizes)} {
+		b := make([]byte, 0, 1024)
+		if n := testing.AllocsPerRun(100, func() { b = appendCoupon(b[:0], &c, with) }); n != 0 {
+			t.Errorf("with %s it allocates %v times", what, n)
+		}
+	}
+}
+
 // TestWhoIsRefusedAfterAnOpeningThatWasMovedIsToldToComeBack: a gate that does not know of a moved opening still refuses by the old one. The node
 // reads the new opening in the terms. The answer must have a Retry-After even if the new opening is over.
 func TestWhoIsRefusedAfterAnOpeningThatWasMovedIsToldToComeBack(t *testing.T) {
