@@ -121,7 +121,7 @@ func TestAStreamTellsEveryPlaceAndThenTheOutcome(t *testing.T) {
 	s.serve()
 	b.want("place", "1.2.0", `{"outcome":"waiting","ticket":2,"generation":1,"ahead":0,`)
 	late.want("place", "1.3.1", `{"outcome":"waiting","ticket":3,"generation":1,"ahead":1,`)
-	a.want("outcome", "end", `{"outcome":"already_issued","coupon":{"campaign_id":"c","number":1,"user_id":"a",`)
+	a.want("outcome", "end", `{"outcome":"already_issued","coupon":{"campaign_id":"c","number":1,"rank":1,"user_id":"a",`)
 	a.wantEnd()
 	s.call("POST", "/v1/campaigns/c/pause", "").want(t, 200, "")
 	b.want("place", "1.2.0.paused", `{"outcome":"waiting","ticket":2,"generation":1,"ahead":0,"eta_seconds":null,"likely":true,"serving":false,"reason":"paused",`)
@@ -129,7 +129,7 @@ func TestAStreamTellsEveryPlaceAndThenTheOutcome(t *testing.T) {
 	b.want("place", "1.2.0", `{"outcome":"waiting",`)
 	s.later(time.Second)
 	s.serve()
-	b.want("outcome", "end", `{"outcome":"already_issued","coupon":{"campaign_id":"c","number":2,"user_id":"b",`)
+	b.want("outcome", "end", `{"outcome":"already_issued","coupon":{"campaign_id":"c","number":2,"rank":2,"user_id":"b",`)
 	b.wantEnd()
 	for late.response != nil { // first the changes above, then the end
 		if e := late.next(); e.kind == "outcome" {
