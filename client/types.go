@@ -114,7 +114,7 @@ type Campaign struct {
 	Terms
 	Prizes  []Prize `json:"prizes"` // by rank, in order; nil if all coupons are alike. It stands for Terms.Prizes, which is nil here
 	Version int64   `json:"version"`
-	State   string `json:"state"` // not_open, open, paused, sold_out, closed or unknown
+	State   string  `json:"state"` // not_open, open, paused, sold_out, closed or unknown
 	// GateState is ok, or why the gate's data is unknown and claims are answered with 503. The gate has lost the campaign (lost), is not verified yet
 	// (unverified), has another gate, secret or ledger than the campaign (mismatch), has a ledger that is older than it was (ledger_rolled_back), is
 	// in an epoch that has ended (stale_epoch), or did not answer (unknown).
@@ -278,14 +278,14 @@ type Estimate struct {
 
 // Terms are the terms of a campaign from a version on.
 type Terms struct {
-	Name     string     `json:"name"`
-	Quantity *int64     `json:"quantity"` // null: unlimited
-	OpensAt  *Time      `json:"opens_at"`
-	ClosesAt *Time      `json:"closes_at"`
-	Answer   string     `json:"answer"`
-	Pace     *Pace      `json:"pace"`     // nil if there is no waiting line
-	Waitlist bool       `json:"waitlist"` // who waits stays in line when every coupon is in force
-	LineLog  bool       `json:"line_log"` // Kafka has a copy of the line, so places survive if Redis loses its data. The server decides this
+	Name     string      `json:"name"`
+	Quantity *int64      `json:"quantity"` // null: unlimited
+	OpensAt  *Time       `json:"opens_at"`
+	ClosesAt *Time       `json:"closes_at"`
+	Answer   string      `json:"answer"`
+	Pace     *Pace       `json:"pace"`     // nil if there is no waiting line
+	Waitlist bool        `json:"waitlist"` // who waits stays in line when every coupon is in force
+	LineLog  bool        `json:"line_log"` // Kafka has a copy of the line, so places survive if Redis loses its data. The server decides this
 	Coupon   CouponSpec  `json:"coupon"`
 	Prizes   []PrizeSpec `json:"prizes"` // by rank, in order; nil if all coupons are alike
 }

@@ -93,6 +93,15 @@ type campaignCreateCmd struct {
 	ID   string `arg:"" help:"The campaign's id: lower-case letters, digits and hyphens."`
 }
 
+func (c *campaignCreateCmd) Help() string {
+	return `The first 100 users get a drink, the next 900 get 20 % off, all others free shipping:
+
+  firstcome campaign create drop --quantity unlimited \
+    --prize 'id=drink,quantity=100,name=A drink,benefit={"item":"drink"}' \
+    --prize 'id=percent,quantity=900,name=20 % off,benefit={"percent_off":20}' \
+    --prize 'id=shipping,name=Free shipping'`
+}
+
 func (c *campaignCreateCmd) check(terminal) []error {
 	errs := c.termsFlags.check(c.TZ)
 	if c.Quantity == "" {
