@@ -2,11 +2,11 @@ package firstcome_test
 
 import (
 	"errors"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/test/seed"
 )
 
 // threePrizes are the first 100, the next 900, and everybody else.
@@ -36,16 +36,17 @@ func TestTheRankSaysThePrize(t *testing.T) {
 // TestRanksFollowTheNumbersOfManyEpochs ends epochs at random: some had given their last number, some none at all. It gives each number a rank by
 // counting.
 func TestRanksFollowTheNumbersOfManyEpochs(t *testing.T) {
+	random := seed.Rand(t)
 	for range 200 {
 		var terms firstcome.Terms
 		var numbers []int64 // by rank, from 1
 		last := int64(0)
-		for range 1 + rand.IntN(5) {
-			for range rand.IntN(4) {
+		for range 1 + random.IntN(5) {
+			for range random.IntN(4) {
 				last++
 				numbers = append(numbers, last)
 			}
-			if through := last + rand.Int64N(5); through > last {
+			if through := last + random.Int64N(5); through > last {
 				terms = terms.Skip(last, through)
 				for number := last + 1; number <= through; number++ {
 					if got := terms.Rank(number); got != int64(len(numbers)) {
