@@ -167,6 +167,11 @@ func (c *steerHandlers) changeQuantity(v *view) error {
 	if err != nil || quantity < 0 {
 		return c.render(v, http.StatusUnprocessableEntity, nil, "quantity", v.say("수량은 0 이상의 정수로 입력하세요.", "A quantity is a whole number from 0 up."))
 	}
+	if last := len(s.Prizes) - 1; last >= 0 {
+		if from, _ := s.Ranks(last); quantity < from-1 {
+			return c.render(v, http.StatusUnprocessableEntity, nil, "quantity", v.say("수량은 경품 수량의 합인 %s장 이상이어야 합니다.", "The quantity must be at least %s, the sum of the prizes' quantities.", v.lang.number(from-1)))
+		}
+	}
 	if quantity != s.Quantity && version == s.Version && !v.typed(&s) {
 		ask := asked{Do: "quantity", More: quantity > s.Quantity, Unlimited: quantity == firstcome.Unlimited, From: v.lang.quantity(s.Quantity), To: v.lang.quantity(quantity), Value: text}
 		return c.render(v, http.StatusUnprocessableEntity, &ask, "typed", v.notTyped())

@@ -25,6 +25,7 @@ func (l locale) announcement(now time.Time, t *firstcome.Terms) string {
 	var benefit string
 	_ = json.Unmarshal(t.Benefit, &benefit) // other JSON is for programs
 	add("혜택", "What", benefit)
+	add("경품", "Prizes", l.announced(t))
 	if t.Quantity == firstcome.Unlimited {
 		add("수량", "How many", l.say("제한 없음, 1인 1장", "no limit, one each"))
 	} else {

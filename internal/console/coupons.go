@@ -23,9 +23,11 @@ const (
 type couponsPage struct {
 	Row     campaignRow
 	Filter  couponFilter
-	Rows    []firstcome.Coupon
-	More    string // link to the next page
-	Numbers string // of the bulk void, as typed
+	Rows    []couponRow
+	Prizes  bool      // the campaign has prizes
+	Next    nextPrize // the rank and the prize of its next coupon
+	More    string    // link to the next page
+	Numbers string    // of the bulk void, as typed
 	Reason  string
 	Ask     *bulkVoid // what the bulk void would do
 	Wrong   string
@@ -74,11 +76,16 @@ func (c *couponHandlers) render(v *view, status int, page couponsPage) error {
 	if err != nil {
 		return err
 	}
-	if page.Rows = rows; wrong != "" {
+	if wrong != "" {
 		page.Wrong, page.WrongField, status = wrong, field, http.StatusUnprocessableEntity
 	}
 	if len(rows) > couponsPerPage && page.Filter.User == "" && page.Filter.Code == "" {
-		page.Rows, page.More = rows[:couponsPerPage], v.r.URL.Path+"?"+page.Filter.query(rows[couponsPerPage].Number)
+		page.More = v.r.URL.Path + "?" + page.Filter.query(rows[couponsPerPage].Number)
+		rows = rows[:couponsPerPage]
+	}
+	page.Prizes, page.Next = len(s.Prizes) > 0, nextPrizeOf(&s.Terms, &now)
+	if page.Rows, err = c.rowsOf(v, s.ID, rows); err != nil {
+		return err
 	}
 	return v.renderOf(tabsOf(&s, "coupons"), status, "coupons", v.say("발급 내역", "Coupons"), page)
 }

@@ -21,6 +21,7 @@ type customerPage struct {
 	Of            *campaignRow     // nil if no campaign was named
 	Status        *ledger.Status   // of the same campaign
 	Left          *int64           // coupons left in the campaign; nil if unlimited or unknown
+	Next          nextPrize        // the rank and the prize of its next coupon
 	Found         []customerCoupon // of the user in this campaign, voided and lost ones too
 	Others        []customerCoupon // in force, of other campaigns
 	Place         *firstcome.Place
@@ -39,6 +40,7 @@ type customerPage struct {
 // A customerCoupon is a coupon, and what support may tell its user.
 type customerCoupon struct {
 	firstcome.Coupon
+	couponPrize
 	Name     string // of its campaign
 	Lost     bool   // the user was told of the coupon, but it is invalid: its gate's epoch had ended
 	Expired  bool
@@ -136,7 +138,7 @@ func (c *customerHandlers) wallet(v *view, page *customerPage, user firstcome.Us
 	return nil
 }
 
-// told returns a coupon with what support may tell its user. If its terms cannot be read, that is without benefit and expiry.
+// told returns a coupon with what support may tell its user. If its terms cannot be read, that is without rank, benefit and expiry.
 func (c *customerHandlers) told(v *view, name string, coupon firstcome.Coupon) customerCoupon {
 	words := customerWords{v.lang, v.Clock()}
 	terms, err := c.Ledger.Terms(v.r.Context(), coupon.Campaign, coupon.TermsVersion)
@@ -144,8 +146,12 @@ func (c *customerHandlers) told(v *view, name string, coupon firstcome.Coupon) c
 		terms = firstcome.Terms{Answer: firstcome.Recorded}
 	}
 	terms.Name = name
+	var got couponPrize
+	if err == nil {
+		got = prizeOf(&terms, coupon.Number)
+	}
 	expires := terms.ExpiresAt(coupon.IssuedAt)
-	return customerCoupon{Coupon: coupon, Name: name, Expired: !expires.IsZero() && !words.now.Before(expires), Sentence: words.coupon(&terms, &coupon)}
+	return customerCoupon{Coupon: coupon, couponPrize: got, Name: name, Expired: !expires.IsZero() && !words.now.Before(expires), Sentence: words.coupon(&terms, &coupon)}
 }
 
 // inCampaign finds a user's coupons, place and history in the page's campaign.

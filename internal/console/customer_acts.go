@@ -10,6 +10,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/ledger"
 )
 
 // reason returns the reason for a void, as typed in the form.
@@ -106,5 +107,20 @@ func (c *customerHandlers) void(v *view) error {
 	if user := v.form.Get("user_id"); user == string(coupon.User) { // the form named the user, so the link may, too
 		query.Set("user_id", user)
 	}
-	return v.redirectDone(Root+"/customer", query, "voided")
+	return v.redirectSaid(Root+"/customer", query, c.voided(v, &coupon))
+}
+
+// voided says that a coupon was voided and, if it had a prize, what becomes of its stock.
+func (c *customerHandlers) voided(v *view, coupon *firstcome.Coupon) sentence {
+	done := doneWords["voided"]
+	s, err := c.Ledger.Campaign(v.r.Context(), coupon.Campaign)
+	if err != nil || len(s.Prizes) == 0 {
+		return done // the coupon is voided, whatever else is unknown
+	}
+	terms, err := c.Ledger.Terms(v.r.Context(), coupon.Campaign, coupon.TermsVersion)
+	if err != nil {
+		return done
+	}
+	of, then := prizeOf(&terms, coupon.Number), nextPrizeOf(&s.Terms, &c.Watcher.Of(v.r.Context(), []ledger.Status{s})[0])
+	return sentence{done.ko + " " + korean.voidedStock(of, then), done.en + " " + english.voidedStock(of, then)}
 }

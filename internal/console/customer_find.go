@@ -98,7 +98,7 @@ func (c *customerHandlers) chosen(v *view, page *customerPage) error {
 func (c *customerHandlers) choose(v *view, page *customerPage, s *ledger.Status) {
 	now := c.Watcher.Of(v.r.Context(), []ledger.Status{*s})[0]
 	row := c.rowOf(v.r.Context(), s, now)
-	page.Of, page.Status, page.Left, page.Campaign = &row, s, left(now), string(s.ID)
+	page.Of, page.Status, page.Left, page.Next, page.Campaign = &row, s, left(now), nextPrizeOf(&s.Terms, &now), string(s.ID)
 }
 
 // exactly returns the campaign with an id or a name, or nil.

@@ -100,7 +100,10 @@ func (w customerWords) coupon(t *firstcome.Terms, c *firstcome.Coupon) string {
 	default:
 		text += " " + w.say("쿠폰 코드는 %s이며, 사용 기한은 %s까지였습니다.", "Your coupon code is %s. You could use it until %s.", c.Code, w.until(expires))
 	}
-	if benefit := plainBenefit(t.Benefit); benefit != "" {
+	if got := prizeOf(t, c.Number); got.Prize != "" {
+		text += " " + w.say("순위는 %s위, 경품은 ‘%s’입니다.", "Your rank is %s, and your prize: %s.", w.number(got.Rank), got.Prize)
+	}
+	if benefit := plainBenefit(t.BenefitOf(c.Number)); benefit != "" {
 		text += " " + w.say("혜택은 ‘%s’입니다.", "It is good for: %s.", benefit)
 	}
 	return text
@@ -275,9 +278,9 @@ func (w customerWords) chance(page *customerPage) string {
 	case s.Pace != nil || of.Waiting != nil && *of.Waiting > 0: // a removed line exists until it is empty
 		return w.say("지금 신청하시면 대기열에 들어가실 수 있습니다.", "You may join the line now.")
 	case s.Quantity == firstcome.Unlimited:
-		return w.say("현재 수량 제한 없이 신청하실 수 있습니다.", "It is open, without a limit.")
+		return w.say("현재 수량 제한 없이 신청하실 수 있습니다.", "It is open, without a limit.") + w.prizeNow(page.Next)
 	}
-	return w.say("현재 %s장이 남아 있어 지금 신청하실 수 있습니다.", "Coupons left now: %s. You may claim one.", w.number(page.Left))
+	return w.say("현재 %s장이 남아 있어 지금 신청하실 수 있습니다.", "Coupons left now: %s. You may claim one.", w.number(page.Left)) + w.prizeNow(page.Next)
 }
 
 // closed returns the sentence for a campaign that is closed.

@@ -94,6 +94,7 @@ var breachWords = map[string]sentence{
 	"P7":         {"오픈 전이나 마감 뒤, 또는 일시중지 중에 발급된 쿠폰이 있습니다.", "Coupons were issued before the opening, after the closing or in a pause."},
 	"P8":         {"결과를 알면서 모른다고 답했거나, 모르면서 안다고 답했습니다.", "An answer reported something unknown, or something untrue."},
 	"P9":         {"대기열의 순번이 지켜지지 않았거나, 대기열의 합이 맞지 않습니다.", "Places in line were not kept, or the line does not add up."},
+	"P10":        {"같은 순위가 두 번 나갔거나, 순위나 경품이 쿠폰의 조건과 맞지 않습니다.", "A rank was given twice, or ranks and prizes do not agree with the coupons' terms."},
 	"changes":    {"변경 이력과 캠페인의 지금 상태가 맞지 않습니다.", "The campaign does not match its changes."},
 	"counters":   {"캠페인에 적힌 수나 시각이 쿠폰과 맞지 않습니다.", "The campaign's counters or times do not agree with its coupons."},
 	"facts":      {"발급 기록이 쿠폰과 맞지 않습니다.", "The facts do not agree with the coupons."},

@@ -86,6 +86,17 @@ func (l language) quantity(n int64) string {
 	return humanize.Comma(n)
 }
 
+// yes says whether something is so.
+func (l language) yes(is bool) string {
+	if is {
+		return l.say("예", "yes")
+	}
+	return l.say("아니요", "no")
+}
+
+// none is said of a term that a campaign does not have.
+func (l language) none() string { return l.say("없음", "none") }
+
 // span returns a duration in the largest unit that is precise enough.
 func (l language) span(d time.Duration) string {
 	d = d.Abs()
@@ -232,7 +243,9 @@ var glossary = []term{
 	{"unknown", sentence{"결과 미확인", "Unknown"}, sentence{"결과를 알려 주지 못한 요청의 수로, 실제로는 더 많을 수 있습니다. 과부하로 거절된 요청도 들어갑니다. 다시 신청해도 한 장만 받습니다.", "Claims that were answered without an outcome, including those refused because of overload. The real number may be higher. Claiming again is safe: a customer gets only one coupon."}},
 	{"p95", sentence{"응답 p95", "p95"}, sentence{"요청 100건 중 95건은 약 이 시간 안에 응답을 받았습니다. 최근 몇 초의 값입니다.", "About 95 of 100 claims were answered within this time, over the last few seconds."}},
 	{"last-proof", sentence{"마지막 검증", "Last verification"}, sentence{"원장의 모든 행을 다시 읽어 약속과 대조한 마지막 결과입니다. 그 뒤에 생긴 일은 들어 있지 않습니다.", "The last time that every row of the ledger was checked against the promises. Later changes are not covered."}},
-	{"number", sentence{"번호", "Number"}, sentence{"게이트가 쿠폰을 발급한 순서입니다. 건너뛸 수 있으며, 등수나 발급된 수가 아닙니다. 회수된 번호는 다시 쓰이지 않습니다.", "The order in which the gate issued the coupons. Numbers may be skipped, so a number is neither a rank nor a count. A voided coupon's number is never used again."}},
+	{"number", sentence{"번호", "Number"}, sentence{"게이트가 쿠폰을 발급한 순서입니다. 건너뛸 수 있으며, 순위나 발급된 수가 아닙니다. 회수된 번호는 다시 쓰이지 않습니다.", "The order in which the gate issued the coupons. Numbers may be skipped, so a number is neither a rank nor a count. A voided coupon's number is never used again."}},
+	{"rank", sentence{"순위", "Rank"}, sentence{"이 캠페인에서 몇 번째로 나간 쿠폰인지를 나타내며, 경품은 순위로 정해집니다. 게이트를 재구성해 번호를 건너뛰어도 순위는 이어집니다. 회수된 쿠폰의 순위는 다시 쓰이지 않습니다.", "The place of a coupon in the order of the campaign's coupons: 1, 2, 3 and so on. Its prize follows from it. When a rebuild skips numbers, ranks go on. A voided coupon's rank is never used again."}},
+	{"prize", sentence{"경품", "Prizes"}, sentence{"쿠폰의 순위에 따라 달라지는 혜택입니다. 나간 수에는 그 뒤에 회수된 쿠폰도 들어갑니다.", "What a coupon is good for, by its rank. Coupons that were voided later count as given."}},
 	{"voided", sentence{"회수", "Voided"}, sentence{"발급한 쿠폰을 무효로 하는 것입니다. 쿠폰은 재고로 돌아갑니다.", "A voided coupon was taken back after it was issued. Its stock returned."}},
 	{"dead-letter", sentence{"기록 실패 건", "Dead letters"}, sentence{"원장이 거부한 쿠폰이나 읽을 수 없는 항목입니다. 담당자가 다시 기록하거나 회수할 때까지 그 쿠폰의 재고는 차감된 채로 남습니다.", "Coupons that the ledger refused, and entries that cannot be read. The stock of such a coupon stays taken until an operator replays or voids it."}},
 	{"lost", sentence{"유실된 번호", "Lost numbers"}, sentence{"Redis가 데이터를 잃기 전에 발급했을 수 있지만, 그 쿠폰을 찾을 수 없는 번호입니다. 다시 쓰이지 않습니다.", "Numbers that Redis may have assigned before it lost data, and whose coupons cannot be found. They are never assigned again."}},

@@ -27,6 +27,17 @@ type livePage struct {
 	Logged   bool     // places in line are also kept in Kafka
 	Kinds    []string // the order in which claims are listed by outcome
 	Recent   []figures.Sample
+	Prizes   []stock
+}
+
+// RanOut returns how many prizes are known to have run out. The script reads the page again when that changes.
+func (p livePage) RanOut() (n int) {
+	for _, s := range p.Prizes {
+		if !s.RanOutAt.IsZero() {
+			n++
+		}
+	}
+	return n
 }
 
 // waits reports whether people are known to be in line. After a line was taken away, some may be left in it for a while.
@@ -97,6 +108,7 @@ func (c *liveHandlers) show(v *view) error {
 		page.Now = ring[n-1]
 	}
 	page.Recent = ring[max(0, len(ring)-recentRows):]
+	page.Prizes = v.lang.stocks(&s.Terms, &page.Now)
 	return v.renderOf(tabsOf(&s, ""), http.StatusOK, "live", s.Name, page)
 }
 

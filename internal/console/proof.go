@@ -326,6 +326,7 @@ func (c *proofHandlers) promises(v *view, p *Proof) (rows, other []promiseRow) {
 		{ID: "P7", Promise: v.say("거절 사유", "A refusal says why"), Checked: answers},
 		{ID: "P8", Promise: v.say("불확실하면 503", "An error means unknown"), Checked: answers},
 		{ID: "P9", Promise: v.say("순번 유지", "A place is kept"), Checked: v.say("순번 순서와 번호 순서가 같은지, 발급·취소·종료의 합이 맞는지 확인했습니다.", "Do tickets and numbers rise together, and do served, left and ended add up?"), Rows: r.Coupons},
+		{ID: "P10", Promise: v.say("순위와 경품 유지", "A rank is given once"), Checked: v.say("순위가 겹치거나 번호 순서와 다른지, 쿠폰의 조건에 없는 경품이 있는지 확인했습니다.", "Does each coupon have a rank of its own, in the order of the numbers, and the prize that its terms name for it?"), Rows: r.Coupons},
 	}
 	if len(r.Held) > 0 && !slices.Contains(r.Held, "P9") { // the proof of an older version does not say what it checked
 		all[8].None, all[8].Checked = true, v.say("이 캠페인에는 대기열이 없었습니다.", "This campaign had no line.")

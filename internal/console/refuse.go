@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -122,6 +123,8 @@ func (v *view) refusalOf(err error) refusal {
 		return refusal{Status: http.StatusNotFound, Head: v.say("페이지를 찾을 수 없습니다", "Not found"), Why: v.say("주소를 다시 확인하세요.", "Check the address.")}
 	case errors.As(err, &field):
 		return refusal{Status: http.StatusUnprocessableEntity, Head: v.say("사용할 수 없는 값입니다", "This value is not accepted"), Why: v.why(field) + ". " + nothing}
+	case errors.Is(err, firstcome.ErrPrizesFixed):
+		return refusal{Status: http.StatusConflict, Head: v.say("경품을 변경할 수 없습니다", "The prizes cannot be changed"), Why: v.say("이미 발급된 쿠폰이 있어 경품의 ID와 순서, 수량은 그대로 유지됩니다. 이름과 혜택은 변경할 수 있습니다.", "A coupon has been issued, so ids, order and quantities of the prizes stay. Names and benefits can still be changed.") + " " + nothing}
 	case errors.Is(err, firstcome.ErrBelowInForce), errors.Is(err, firstcome.ErrClosed), errors.Is(err, firstcome.ErrAlreadyVoided), errors.Is(err, firstcome.ErrResolvedLetter), errors.Is(err, firstcome.ErrCampaignExists), errors.Is(err, record.ErrRefused), errors.Is(err, operate.ErrNoRemoteGate), errors.Is(err, gate.ErrRetired):
 		return refusal{Status: http.StatusConflict, Head: v.say("지금은 처리할 수 없습니다", "This cannot be done now"), Why: v.why(err) + ". " + nothing}
 	case errors.Is(err, firstcome.ErrPending): // also if the earlier change is the unfinished one
@@ -221,6 +224,9 @@ var conflicts = []struct {
 	{firstcome.ErrGateMismatch, "이 노드의 게이트나 코드 비밀키가 캠페인의 것과 다릅니다"},
 }
 
+// inList matches the place of an item in the name of a field, as in prizes[2].name.
+var inList = regexp.MustCompile(`\[\d+\]`)
+
 // why returns what is wrong, in the person's language.
 func (v *view) why(err error) string {
 	var field *firstcome.FieldError
@@ -230,8 +236,8 @@ func (v *view) why(err error) string {
 		}
 		return err.Error()
 	}
-	if errors.As(err, &field) && allowed[field.Field] != "" {
-		return allowed[field.Field]
+	if errors.As(err, &field) && allowed[inList.ReplaceAllString(field.Field, "")] != "" {
+		return allowed[inList.ReplaceAllString(field.Field, "")]
 	}
 	for _, c := range conflicts {
 		if errors.Is(err, c.err) {
@@ -252,7 +258,7 @@ func (v *view) whyID(kind string, err error) string {
 // fieldWrong returns what is wrong with a field, for the text beside it.
 func (v *view) fieldWrong(field *firstcome.FieldError) string {
 	if v.lang.language == english {
-		return strings.NewReplacer("null", "empty", "opens_at", "the opening").Replace(field.Reason) // a form has no null
+		return strings.NewReplacer("null", "empty", "opens_at", "the opening", "cannot stand beside prizes:", "must be empty if there are prizes:").Replace(field.Reason) // a form has no null
 	}
 	return v.why(field)
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -26,9 +25,11 @@ type reportPage struct {
 	Terms    []changed
 	Lines    []recordLine // the latest changes of the campaign, the first first
 	Earlier  bool         // there are earlier ones
-	Checked  string       // that the last verification found nothing; empty if it did not run, or found something
-	Issued   *int64       // the number of coupons; nil if unknown
-	Missing  []missing    // in the ledger now
+	Prizes   []stock
+	Gone     string    // how fast prizes ran out, to copy; empty if none did
+	Checked  string    // that the last verification found nothing; empty if it did not run, or found something
+	Issued   *int64    // the number of coupons; nil if unknown
+	Missing  []missing // in the ledger now
 	Totals   map[string]uint64
 	Counters []string
 }
@@ -88,7 +89,9 @@ func (c *proofHandlers) showReport(v *view) error {
 	if at := s.Since(firstcome.Closed); !at.After(s.Now) {
 		page.EndedAt = at
 	}
-	page.Took = v.lang.took(page.Row)
+	page.Took = v.lang.took(page.Row.OpenedAt, page.Row.SoldOutAt)
+	page.Prizes = v.lang.stocks(&s.Terms, &now)
+	page.Gone = v.lang.gone(page.Prizes)
 	page.Terms = slices.DeleteFunc(v.lang.termsOf(&s.Terms), func(is changed) bool { return is.To == v.lang.none() || is.To == v.lang.yes(false) })
 	page.Told = v.lang.told(v.Clock(), &s, &page)
 	if page.Last != nil && page.Last.Failed == nil && !page.Broken() {
@@ -135,21 +138,6 @@ func (c *proofHandlers) changes(v *view, s *ledger.Status, page *reportPage) err
 		page.Lines = append(page.Lines, line)
 	}
 	return nil
-}
-
-// took returns how long it took from the opening to the first sell-out, or "" if it is unknown.
-func (l language) took(r campaignRow) string {
-	if r.OpenedAt.IsZero() || r.SoldOutAt.Before(r.OpenedAt) { // direct issues may use up the quantity before the opening
-		return ""
-	}
-	d := r.SoldOutAt.Sub(r.OpenedAt)
-	switch {
-	case d < time.Second/10:
-		return l.say("0.1초도 안 되어", "less than 0.1 seconds")
-	case d < 10*time.Second:
-		return l.say("%s초 만에", "%s seconds", strconv.FormatFloat(d.Seconds(), 'f', 1, 64))
-	}
-	return l.say("%s 만에", "%s", l.span(d))
 }
 
 // told returns how a campaign went, in sentences that people copy. They name the zone once.

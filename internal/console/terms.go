@@ -23,6 +23,9 @@ import (
 // A newForm is what somebody typed.
 type newForm struct {
 	ID, Name, Quantity, OpensAt, ClosesAt, Answer, Line, PerSecond, Waitlist, Benefit, ValidFor, ValidUnit, ValidUntil string
+
+	Prizes []typedPrize
+	Focus  string // the button or the input of a prize to go to, or empty
 }
 
 // formTime is how a browser writes an instant without a zone.
@@ -38,13 +41,13 @@ type unit struct {
 var validUnits = []unit{{"days", 24 * time.Hour}, {"hours", time.Hour}, {"minutes", time.Minute}, {"seconds", time.Second}}
 
 // formOrder has the fields of the forms in which several can be wrong, in their order on the page.
-var formOrder = []string{"id", "name", "quantity", "benefit", "opens_at", "closes_at", "valid_for", "valid_until", "per_second", "waitlist"}
+var formOrder = slices.Concat([]string{"id", "name", "quantity", "benefit", "opens_at", "closes_at", "valid_for", "valid_until"}, prizeInputs(), []string{"per_second", "waitlist"})
 
 // formOf returns the form of terms.
 func (l locale) formOf(t firstcome.Terms) newForm {
 	f := newForm{
 		Name: t.Name, Answer: string(t.Answer), Line: "none", Benefit: typedBenefit(t.Benefit), ValidUnit: validUnits[0].name,
-		OpensAt: l.typedTime(t.OpensAt), ClosesAt: l.typedTime(t.ClosesAt), ValidUntil: l.typedTime(t.ValidUntil),
+		OpensAt: l.typedTime(t.OpensAt), ClosesAt: l.typedTime(t.ClosesAt), ValidUntil: l.typedTime(t.ValidUntil), Prizes: prizesOf(t.Prizes),
 	}
 	if t.Quantity != firstcome.Unlimited {
 		f.Quantity = strconv.FormatInt(t.Quantity, 10)
@@ -102,7 +105,7 @@ func (v *view) typedForm() newForm {
 	return newForm{
 		ID: get("id"), Name: get("name"), Quantity: get("quantity"), OpensAt: get("opens_at"), ClosesAt: get("closes_at"), Answer: get("answer"),
 		Line: get("line"), PerSecond: get("per_second"), Waitlist: get("waitlist"), Benefit: get("benefit"),
-		ValidFor: get("valid_for"), ValidUnit: get("valid_unit"), ValidUntil: get("valid_until"),
+		ValidFor: get("valid_for"), ValidUnit: get("valid_unit"), ValidUntil: get("valid_until"), Prizes: v.typedPrizes(),
 	}
 }
 
@@ -114,11 +117,10 @@ func (p *newPage) readInto(v *view, t *firstcome.Terms) {
 	if f.Quantity != was.Quantity {
 		t.Quantity = firstcome.Unlimited
 		if f.Quantity != "" {
-			n, err := strconv.ParseInt(strings.NewReplacer(",", "", " ", "").Replace(f.Quantity), 10, 64)
-			if err != nil {
+			var ok bool
+			if t.Quantity, ok = wholeNumber(f.Quantity); !ok {
 				p.Wrong["quantity"] = v.say("정수로 입력하세요. 비워 두면 무제한입니다.", "Write a whole number, or nothing for unlimited.")
 			}
-			t.Quantity = n
 		}
 	}
 	for _, at := range []struct {
@@ -130,7 +132,10 @@ func (p *newPage) readInto(v *view, t *firstcome.Terms) {
 		}
 	}
 	if f.Benefit != was.Benefit {
-		t.Benefit = p.benefit(v, f.Benefit)
+		t.Benefit = p.benefit(v, "benefit", f.Benefit)
+	}
+	if !slices.Equal(f.Prizes, was.Prizes) {
+		t.Prizes = p.prizes(v, t.Prizes)
 	}
 	if f.ValidFor != was.ValidFor || f.ValidUnit != was.ValidUnit {
 		t.ValidFor = p.validFor(v, f)
@@ -138,7 +143,7 @@ func (p *newPage) readInto(v *view, t *firstcome.Terms) {
 }
 
 // benefit reads a text or JSON.
-func (p *newPage) benefit(v *view, typed string) json.RawMessage {
+func (p *newPage) benefit(v *view, field, typed string) json.RawMessage {
 	benefit := json.RawMessage(typed)
 	switch {
 	case typed == "":
@@ -146,7 +151,7 @@ func (p *newPage) benefit(v *view, typed string) json.RawMessage {
 	case !json.Valid(benefit):
 		benefit, _ = json.Marshal(typed) // a text is a benefit, too
 	case !isPlain(benefit):
-		p.Wrong["benefit"] = v.say("JSON에 같은 이름이 두 번 있거나, 중첩이 너무 깊거나, 깨진 문자가 있습니다.", "A name is there twice, or it is nested too deep, or a character is broken.")
+		p.Wrong[field] = v.say("JSON에 같은 이름이 두 번 있거나, 중첩이 너무 깊거나, 깨진 문자가 있습니다.", "A name is there twice, or it is nested too deep, or a character is broken.")
 	}
 	return benefit
 }
@@ -212,20 +217,28 @@ func (l locale) differences(before, after *firstcome.Terms) (all []changed) {
 	if first {
 		before = &firstcome.Terms{}
 	}
-	was := l.termsOf(before)
-	for n, is := range l.termsOf(after) {
-		if is.To == was[n].To {
-			continue
+	was, is := l.termsOf(before), l.termsOf(after)
+	for n := range max(len(was), len(is)) { // only prizes, which are the last, can be more or fewer
+		var one changed
+		switch {
+		case n >= len(is):
+			one = changed{was[n].Name, was[n].To, l.none()}
+		case n >= len(was):
+			one = changed{is[n].Name, l.none(), is[n].To}
+		default:
+			one = changed{is[n].Name, was[n].To, is[n].To}
 		}
-		if !first {
-			is.From = was[n].To
+		if first {
+			one.From = ""
 		}
-		all = append(all, is)
+		if n >= len(was) || n >= len(is) || was[n].To != is[n].To {
+			all = append(all, one)
+		}
 	}
-	return all
+	return append(all, l.skips(before, after)...)
 }
 
-// termsOf returns all terms in words.
+// termsOf returns all terms in words, the prizes last.
 func (l locale) termsOf(t *firstcome.Terms) []changed {
 	none := l.none()
 	instant := func(at time.Time) string {
@@ -238,7 +251,7 @@ func (l locale) termsOf(t *firstcome.Terms) []changed {
 	if t.ValidFor != 0 {
 		lasts = l.exactSpan(t.ValidFor)
 	}
-	return []changed{
+	return append([]changed{
 		{Name: l.say("이름", "name"), To: t.Name},
 		{Name: l.say("수량", "quantity"), To: l.quantity(t.Quantity)},
 		{Name: l.say("오픈", "opens"), To: instant(t.OpensAt)},
@@ -249,19 +262,8 @@ func (l locale) termsOf(t *firstcome.Terms) []changed {
 		{Name: l.say("혜택", "benefit"), To: benefit},
 		{Name: l.say("만료 일시", "valid until"), To: instant(t.ValidUntil)},
 		{Name: l.say("유효 기간", "valid for"), To: lasts},
-	}
+	}, l.prizeTerms(t)...)
 }
-
-// yes says whether something is so.
-func (l language) yes(is bool) string {
-	if is {
-		return l.say("예", "yes")
-	}
-	return l.say("아니요", "no")
-}
-
-// none is said of a term that a campaign does not have.
-func (l language) none() string { return l.say("없음", "none") }
 
 // pace returns a pace in words.
 func (l language) pace(p *firstcome.Pace) string {
@@ -284,10 +286,12 @@ func (l language) answered(when firstcome.AnswerWhen) string {
 
 // allowed says in Korean what a field takes, by its name in a FieldError.
 var allowed = map[string]string{
-	"name": "1자 이상, 200바이트까지 입력할 수 있습니다", "quantity": "0 이상의 정수여야 하며, 비워 두면 무제한입니다",
+	"name": "1자 이상, 200바이트까지 입력할 수 있습니다", "quantity": "0 이상이며 경품 수량의 합 이상인 정수여야 합니다. 비워 두면 무제한입니다",
 	"opens_at": "1970년부터 9999년까지의 시각이어야 합니다", "closes_at": "1970년부터 9999년까지의 시각이며, 오픈보다 늦어야 합니다",
 	"coupon.valid_until": "9999년까지의 시각이며, 지금과 오픈보다 늦어야 합니다", "coupon.valid_for": "0보다 길고 100년 이하여야 하며, 만료 일시와 함께 쓸 수 없습니다",
-	"coupon.benefit": "16 KiB까지의 문구나 JSON이어야 합니다", "answer": "기록한 뒤와 결정하는 즉시 중에서 선택하세요", "pace.per_second": "1 이상의 정수여야 합니다",
+	"coupon.benefit": "16 KiB까지의 문구나 JSON이어야 하며, 경품과 함께 쓸 수 없습니다", "answer": "기록한 뒤와 결정하는 즉시 중에서 선택하세요", "pace.per_second": "1 이상의 정수여야 합니다",
 	"waitlist": "대기열을 사용할 때만 쓸 수 있습니다", "campaign": "캠페인 ID에는 영어 소문자, 숫자, 하이픈(-)만 쓸 수 있으며, 1~63자입니다",
+	"prizes": fmt.Sprintf("경품은 %d개까지 정할 수 있으며, 혜택은 모두 합해 16 KiB까지 입력할 수 있습니다", firstcome.MaxPrizes), "prizes.name": "1자 이상, 200바이트까지 입력할 수 있습니다",
+	"prizes.id": "영어 소문자, 숫자, 하이픈(-)만 1~63자로 쓸 수 있으며, 경품마다 달라야 합니다", "prizes.quantity": "1 이상의 정수여야 합니다",
 	"user_id": fmt.Sprintf("고객 ID는 1~%d바이트이며, 제어 문자를 쓸 수 없습니다", firstcome.MaxUserID),
 }

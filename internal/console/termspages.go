@@ -24,6 +24,7 @@ type newPage struct {
 	Checked []doctor.Finding  // nil if not checked yet
 	OpensAt time.Time         // as the form was understood
 	Terms   firstcome.Terms
+	Fixed   bool // the campaign has given a number: prizes stay
 }
 
 func (c *campaignHandlers) showNew(v *view) error {
@@ -46,6 +47,9 @@ func (c *campaignHandlers) showNew(v *view) error {
 // create first shows how the form was understood, with a checklist for the opening. The second time it creates the campaign.
 func (c *campaignHandlers) create(v *view) error {
 	page := newPage{Wrong: map[string]string{}, Form: v.typedForm()}
+	if page.Form.arranges(v) {
+		return v.render(http.StatusOK, "new", v.say("새 캠페인", "Create a campaign"), page)
+	}
 	id := page.read(v, c.Clock())
 	status := http.StatusOK
 	switch {
@@ -106,8 +110,8 @@ func (p *newPage) refuse(v *view, err error) {
 	var field *firstcome.FieldError
 	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // Terms.Check joins them
 		for _, one := range joined.Unwrap() {
-			if errors.As(one, &field) && p.Wrong[field.Field] == "" {
-				p.Wrong[field.Field] = v.fieldWrong(field)
+			if errors.As(one, &field) && p.Wrong[inputOf.Replace(field.Field)] == "" {
+				p.Wrong[inputOf.Replace(field.Field)] = v.fieldWrong(field)
 			}
 		}
 	}
@@ -142,7 +146,7 @@ func (c *campaignHandlers) checkList(v *view, p *newPage) (found doctor.Findings
 	if t.Waitlist {
 		found.Add(doctor.OK, v.say("예비 대기", "waitlist"), "", "%s", v.say("소진된 뒤에도 대기열을 유지하고, 회수된 쿠폰을 다음 사람에게 발급합니다.", "The line stays after the sell-out, and a voided coupon goes to the next user."))
 	}
-	found.Hold(len(t.Benefit) > 0, doctor.Warn, v.say("혜택", "benefit"), v.say("혜택이 비어 있습니다. 고객이 무엇을 받는지 알 수 없습니다.", "The coupon does not say what it is good for."), "%s", benefitText(t.Benefit))
+	holdBenefit(v, &found, t)
 	answered := v.lang.answered(t.Answer)
 	if t.Answer == firstcome.Decided && c.Gate == nil {
 		answered = v.say("원장이 직접 결정하므로 결정과 동시에 기록됩니다.", "The ledger decides here, so decided and recorded are the same instant.")
@@ -204,7 +208,9 @@ func (c *campaignHandlers) showTerms(v *view) error {
 }
 
 func (c *campaignHandlers) renderTerms(v *view, status int, s *ledger.Status, page *termsPage) error {
-	page.Row, page.Version, page.Closed, page.Waitlist = c.rowOf(v.r.Context(), s, c.Watcher.Of(v.r.Context(), []ledger.Status{*s})[0]), s.Version, s.Closed, s.Waitlist
+	now := c.Watcher.Of(v.r.Context(), []ledger.Status{*s})[0]
+	page.Row, page.Version, page.Closed, page.Waitlist = c.rowOf(v.r.Context(), s, now), s.Version, s.Closed, s.Waitlist
+	page.Fixed = now.Ranks != nil && *now.Ranks > 0 || s.Rank(s.LastNumber) > 0
 	page.Answered, page.newPage.Terms = v.lang.answered(s.Answer), s.Terms
 	page.Pace, page.Terms = v.lang.pace(s.Pace), v.lang.differences(nil, &s.Terms)
 	for _, l := range languages {
@@ -231,6 +237,9 @@ func (c *campaignHandlers) changeTerms(v *view) error {
 		return err
 	}
 	page := termsPage{newPage: newPage{Form: v.typedForm(), Wrong: map[string]string{}}}
+	if page.Form.arranges(v) {
+		return c.renderTerms(v, http.StatusOK, &s, &page)
+	}
 	asked := s.Terms
 	page.readInto(v, &asked)
 	page.refuse(v, asked.CheckChange(s.Terms, c.Clock()))

@@ -63,7 +63,22 @@ func (t teller) chance() string {
 		}
 		return fmt.Sprintf(t.say("이벤트는 시작되기 전인 %s에 종료되었습니다.", "It was closed at %s, before it opened."), t.at(t.closed))
 	}
-	return fmt.Sprintf(t.say("현재 %d장이 남아 있어 지금 신청하실 수 있습니다.", "Coupons left now: %d. You may claim one."), t.terms.Quantity-int64(len(t.held)))
+	text := fmt.Sprintf(t.say("현재 %d장이 남아 있어 지금 신청하실 수 있습니다.", "Coupons left now: %d. You may claim one."), t.terms.Quantity-int64(len(t.held)))
+	if prize := t.prize(t.issued + 1); prize != "" {
+		text += fmt.Sprintf(t.say(" 지금 나가는 경품은 ‘%s’입니다.", " The prize now is: %s."), prize)
+	}
+	return text
+}
+
+// prize is the prize of a number. In a walk the first two numbers have the first prize, all others have the second, and no number is skipped.
+func (t teller) prize(number int64) string {
+	switch {
+	case t.terms.Prizes == nil:
+		return ""
+	case number <= 2:
+		return t.terms.Prizes[0].Name
+	}
+	return t.terms.Prizes[1].Name
 }
 
 // unknown is what is told while the gate decides nothing.
@@ -125,7 +140,11 @@ func (t teller) holds(c firstcome.Coupon) string {
 	if c.Number > t.issued-t.unrecorded && t.terms.Answer == firstcome.Recorded {
 		return t.say("고객님의 ‘추석’을 지금 기록하고 있습니다. 잠시 후 다시 안내해 드리겠습니다.", "Your coupon “추석” is being recorded now. We will tell you more in a moment.")
 	}
-	return fmt.Sprintf(t.say("고객님께서는 %s에 ‘추석’을 받으셨습니다. 쿠폰 코드는 %s입니다.", "You got “추석” at %s. Your coupon code is %s."), t.at(c.IssuedAt), c.Code)
+	text := fmt.Sprintf(t.say("고객님께서는 %s에 ‘추석’을 받으셨습니다. 쿠폰 코드는 %s입니다.", "You got “추석” at %s. Your coupon code is %s."), t.at(c.IssuedAt), c.Code)
+	if prize := t.prize(c.Number); prize != "" {
+		text += fmt.Sprintf(t.say(" 순위는 %d위, 경품은 ‘%s’입니다.", " Your rank is %d, and your prize: %s."), c.Number, prize)
+	}
+	return text
 }
 
 // inLine is what somebody in line is told, with so many people before them.

@@ -141,12 +141,37 @@ func (w *walk) figures(step walked, lang, path string, got shown) {
 		shows("what is left", `<dd data-f="left">`, left)
 		shows("what is unrecorded", `<dd data-f="unrecorded">`, known(fmt.Sprint(w.unrecorded)))
 		w.said(step, lang, got, unknown)
+		w.stocks(step, lang, got, known)
 	case "":
 		for at, instant := range map[string]time.Time{pick("소진 ", "sold out "): w.soldOut, pick("종료 ", "closed "): w.closed} {
 			if want := !instant.IsZero() && !unknown; strings.Contains(got.text(), at+exact(instant)) != want || !want && strings.Contains(got.text(), at+"20") {
 				w.t.Errorf("%s, %s: %q of the list is to be %v: %s", step.name, lang, at, instant, got.text())
 			}
 		}
+	}
+}
+
+// stock finds how much of a prize Live shows.
+var stock = regexp.MustCompile(`<span data-given>([^<]*)</span> <small data-of>([^<]*)</small>`)
+
+// stocks compares the stock of the prizes with what was issued: the last prize also has the stock of voided coupons.
+func (w *walk) stocks(step walked, lang string, got shown, known func(string) string) {
+	w.t.Helper()
+	var is, want []string
+	for _, found := range stock.FindAllStringSubmatch(got.body, -1) {
+		is = append(is, found[1]+" "+found[2])
+	}
+	if w.terms.Prizes != nil && !w.dark {
+		drinks := min(w.issued, 2)
+		rest := w.issued - drinks
+		of := fmt.Sprintf("/ %d", rest+w.terms.Quantity-int64(len(w.held))-(2-drinks))
+		if w.blind {
+			of = ""
+		}
+		want = []string{known(fmt.Sprint(drinks)) + " / 2", known(fmt.Sprint(rest)) + " " + of}
+	}
+	if !slices.Equal(is, want) {
+		w.t.Errorf("%s, %s: Live shows %q given of the prizes, and should show %q", step.name, lang, is, want)
 	}
 }
 

@@ -129,6 +129,9 @@ func TestWhatIsSaidIsTrueInEveryState(t *testing.T) {
 				walkThrough(t, open, firstcome.Terms{Quantity: 4, Answer: answer}, steps)
 			})
 		}
+		t.Run(name+", with prizes", func(t *testing.T) {
+			walkThrough(t, open, firstcome.Terms{Quantity: 4, Answer: firstcome.Recorded, Prizes: []firstcome.Prize{{ID: "drink", Name: "음료", Quantity: 2}, {ID: "rest", Name: "무료 배송"}}}, steps)
+		})
 		t.Run(name+", closed before it opens", func(t *testing.T) {
 			walkThrough(t, open, firstcome.Terms{Quantity: 4, Answer: firstcome.Recorded}, neverOpened)
 		})

@@ -112,10 +112,17 @@ type board struct {
 	status ledger.Status
 	fails  error
 	reads  int
+	given  []ledger.PrizeGiven
+	asked  int // how often PrizesGiven was called
 }
 
 func (b *board) Nodes(context.Context) ([]figures.Node, error) { return b.nodes, b.deaf }
 func (b *board) Decides(*ledger.Status) error                  { return nil }
+func (b *board) PrizesGiven(context.Context, firstcome.CampaignID, *firstcome.Terms, int64) ([]ledger.PrizeGiven, error) {
+	b.asked++
+	return b.given, b.fails
+}
+
 func (b *board) Campaign(context.Context, firstcome.CampaignID) (ledger.Status, error) {
 	b.reads++
 	return b.status, b.fails

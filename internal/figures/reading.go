@@ -14,6 +14,7 @@ import (
 type Ledger interface {
 	Campaign(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error)
 	Decides(c *ledger.Status) error
+	PrizesGiven(ctx context.Context, id firstcome.CampaignID, t *firstcome.Terms, last int64) ([]ledger.PrizeGiven, error)
 }
 
 // Whys are the words of Sample.Why. Nothing of a campaign is decided while its gate is in one of these states.
@@ -101,7 +102,49 @@ func (w *Watcher) read(ctx context.Context, id firstcome.CampaignID) (Sample, er
 	if w.atGate(&c) {
 		g.State, g.Err = w.Gate.State(ctx, id)
 	}
-	return w.told(c, g), nil
+	s := w.told(c, g)
+	s.Prizes = w.prizes(ctx, &c, &s)
+	return s, nil
+}
+
+// prizes returns the stock of a campaign's prizes. When a prize has run out it asks the ledger since when, until the ledger knows.
+func (w *Watcher) prizes(ctx context.Context, c *ledger.Status, s *Sample) []Prize {
+	if len(c.Prizes) == 0 {
+		return nil
+	}
+	all := make([]Prize, len(c.Prizes))
+	times, _ := w.ranOut.Get(c.ID)
+	ahead, asks := int64(0), false // ranks of earlier prizes that are left
+	for n := range all {
+		from, to := c.Ranks(n)
+		if to != firstcome.Unlimited {
+			all[n].Of = &c.Prizes[n].Quantity
+		}
+		if s.Ranks == nil {
+			continue
+		}
+		given := max(0, min(*s.Ranks, to)-from+1)
+		all[n].Given = &given
+		if to != firstcome.Unlimited {
+			ahead += c.Prizes[n].Quantity - given
+			asks = asks || *s.Ranks >= to && (n >= len(times) || times[n].RanOutAt.IsZero())
+		} else if s.Quantity != nil {
+			of := given + max(0, *s.Quantity-*s.InForce-ahead)
+			all[n].Of = &of
+		}
+	}
+	if asks {
+		if read, err := w.Ledger.PrizesGiven(ctx, c.ID, &c.Terms, c.NumberOf(*s.Ranks)); err == nil {
+			times = read
+			w.ranOut.Add(c.ID, times)
+		}
+	}
+	for n := range all {
+		if _, to := c.Ranks(n); s.Ranks != nil && *s.Ranks >= to && n < len(times) {
+			all[n].RanOutAt = times[n].RanOutAt
+		}
+	}
+	return all
 }
 
 // Of works like Now for campaigns that were just read from the ledger, and returns their samples in order.
@@ -142,15 +185,20 @@ func (w *Watcher) told(c ledger.Status, g gate.StateOf) Sample {
 	if s.Why != "" && c.Remote() {
 		return s
 	}
-	onWay := int64(0) // numbers on their way to the ledger, without dead letters
-	served, last, waiting := c.Line.ServedThrough, c.Line.LastTicket, c.Line.Waiting
+	onWay, last := int64(0), c.LastNumber // numbers on their way to the ledger, without dead letters; the last number that was given
+	served, lastTicket, waiting := c.Line.ServedThrough, c.Line.LastTicket, c.Line.Waiting
 	if w.atGate(&c) {
 		c.InForce, c.Issued, c.Now, c.Instants = g.InForce, g.Issued, g.Now, g.Instants
 		waiting, onWay = g.Waiting, max(0, g.LastNumber-g.DrainedThrough)
+		if !c.Closed || onWay > 0 { // if a closed campaign is rebuilt, the gate's last number is one that was never given
+			last = g.LastNumber
+		}
 	}
+	ranks := c.Rank(last)
+	s.Ranks = &ranks
 	s.Issued, s.InForce, s.Unrecorded = &c.Issued, &c.InForce, &onWay
-	if c.Pace != nil || last > 0 || waiting > 0 {
-		s.Waiting, s.Served, s.LastTicket = &waiting, &served, &last
+	if c.Pace != nil || lastTicket > 0 || waiting > 0 {
+		s.Waiting, s.Served, s.LastTicket = &waiting, &served, &lastTicket
 	}
 	if c.Pace != nil {
 		s.pace = float64(c.Pace.PerSecond)

@@ -30,6 +30,11 @@ type Sample struct {
 	// the last ten seconds if at least a tenth of the quantity is left. It is nil if no estimate is possible.
 	SoldOutIn *float64 `json:"sold_out_in"`
 
+	// Ranks is how many ranks the gate has given, also to coupons that were voided since.
+	Ranks *int64 `json:"-"`
+	// Prizes has the campaign's prizes, in order. Samples of Watcher.Of have none.
+	Prizes []Prize `json:"prizes,omitempty"`
+
 	// Instants are the gate's, or the ledger's if the ledger decides.
 	Instants firstcome.Instants `json:"-"`
 
@@ -60,6 +65,16 @@ func (s *Sample) JSON() ([]byte, error) {
 		return s.text, nil
 	}
 	return json.Marshal(s)
+}
+
+// A Prize is the stock of a prize.
+type Prize struct {
+	Given *int64 `json:"given"` // ranks, also of coupons that were voided since; nil if unknown
+	// Of is how many ranks of it there are, or for the last prize how many there will be unless more coupons are voided. It is nil if unlimited or
+	// unknown.
+	Of *int64 `json:"of"`
+	// RanOutAt is when the coupon with the last rank, or a later one, was issued. It is zero until the ledger has such a coupon.
+	RanOutAt time.Time `json:"ran_out_at,omitzero"`
 }
 
 // A Mark is something that happened to a campaign.

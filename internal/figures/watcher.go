@@ -12,6 +12,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/ledger"
 )
 
 const (
@@ -38,6 +39,8 @@ type Watcher struct {
 
 	// dated has when the states of campaigns were last known.
 	dated *lru.Cache[firstcome.CampaignID, time.Time]
+	// ranOut has when the prizes of campaigns ran out, by the ledger.
+	ranOut *lru.Cache[firstcome.CampaignID, []ledger.PrizeGiven]
 
 	mu      sync.Mutex // guards what follows
 	watches map[firstcome.CampaignID]*watch
@@ -71,7 +74,11 @@ func NewWatcher(l Ledger, g gate.Counters, n Nodes) *Watcher {
 	if err != nil {
 		panic(err) // only for a size below 1
 	}
-	return &Watcher{Ledger: l, Gate: g, Nodes: n, Clock: time.Now, dated: dated, watches: map[firstcome.CampaignID]*watch{}}
+	ranOut, err := lru.New[firstcome.CampaignID, []ledger.PrizeGiven](maxDated)
+	if err != nil {
+		panic(err) // only for a size below 1
+	}
+	return &Watcher{Ledger: l, Gate: g, Nodes: n, Clock: time.Now, dated: dated, ranOut: ranOut, watches: map[firstcome.CampaignID]*watch{}}
 }
 
 // Watch sends each new sample of a campaign to samples until stop is called. A sample that the receiver has not taken yet is replaced by the next

@@ -49,9 +49,19 @@ function show(s) {
 	const state = live.querySelector('[data-state] .state');
 	state.className = `state ${s.state}`;
 	state.textContent = word('state', s.state || 'unknown');
+	live.querySelectorAll('[data-prize]').forEach((row, n) => stock(row, s.prizes?.[n] ?? {}));
 	legend(s);
 	renew(s);
 	pulse(s);
+}
+
+// stock shows how much of a prize is given.
+function stock(row, {given, of}) {
+	row.querySelector('[data-given]').textContent = count(given);
+	row.querySelector('[data-of]').textContent = of == null ? '' : `/ ${count(of)}`;
+	const share = row.querySelector('progress');
+	share.hidden = given == null || !of;
+	if (!share.hidden) share.value = given / of;
 }
 
 // A legend names what occurred.
@@ -62,11 +72,11 @@ function legend(s) {
 	}
 }
 
-// When the state or the terms change, the script fetches the status line and the buttons again. It leaves a text alone that stays the same,
+// When the state or the terms change, or a prize runs out, the script fetches the status line and the buttons again. It leaves a text alone that stays the same,
 // because a screen reader reads each change.
 let asking = false;
 async function renew(s) {
-	if (asking || live.dataset.of === `${s.state} ${s.version}`) return;
+	if (asking || live.dataset.of === `${s.state} ${s.version} ${(s.prizes ?? []).filter(prize => prize.ran_out_at).length}`) return;
 	asking = true;
 	const answer = await fetch(location.href).catch(() => null);
 	const fresh = answer?.ok && new DOMParser().parseFromString(await answer.text().catch(() => ''), 'text/html').querySelector('.live');
