@@ -351,7 +351,7 @@ type Breaches struct {
 
 // A Breach is a broken promise.
 type Breach struct {
-	Promise string `json:"promise"`         // P1 to P9, or what they rest on
+	Promise string `json:"promise"`         // P1 to P10, or what they rest on
 	Query   string `json:"query,omitempty"` // of firstcome audit --print-sql; empty if no query found it
 	Text    string `json:"text"`
 }

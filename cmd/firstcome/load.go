@@ -34,8 +34,8 @@ type loadCmd struct {
 }
 
 func (c *loadCmd) Help() string {
-	return `load checks every answer against the coupons that the server has in the end, so the key must have the role operator or
-admin. With several nodes, load gets the coupons from the first one: a fleet has one ledger.
+	return `load checks every answer, also its rank and prize, against the coupons that the server has in the end, so the key must
+have the role operator or admin. With several nodes, load gets the coupons from the first one: a fleet has one ledger.
 
 Exit status: 0 every promise and every threshold was kept; 1 a breach, or the answers could not be checked,
 or the run was interrupted; 2 a mistake in flags, and nothing was sent; 3 every promise was kept, but a

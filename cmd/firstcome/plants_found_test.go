@@ -117,7 +117,7 @@ func TestAReportCountsWhatBecameOfTheNumbers(t *testing.T) {
 		r.Breaches = audit.Breaches{}
 		return r
 	}
-	want := audit.Report{Campaign: "summer", Coupons: 5, InForce: 4, Voided: 1, Facts: 6, Letters: 1, Lost: 2, Held: []string{"P1", "P3", "P4", "P5"}}
+	want := audit.Report{Campaign: "summer", Coupons: 5, InForce: 4, Voided: 1, Facts: 6, Letters: 1, Lost: 2, Held: []string{"P1", "P3", "P4", "P5", "P10"}}
 	stage.Same(t, "the report", want, report())
 	g.must(`UPDATE campaigns SET last_number = last_number + 3 WHERE id = 'summer'`)
 	g.must(`UPDATE changes SET payload = REPLACE(payload, '"recorded"', '"decided"') WHERE campaign_id = 'summer' AND version = 1`)

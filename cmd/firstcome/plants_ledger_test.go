@@ -48,6 +48,7 @@ func plantable(t *testing.T, name string, beside *sql.DB) {
 		s.shut()
 		s.summer()
 		s.drop()
+		s.ranks()
 	})
 }
 
@@ -65,7 +66,10 @@ func (s *scene) as(name, gate string, do func()) {
 }
 
 func (s *scene) create(id firstcome.CampaignID, terms firstcome.Terms) {
-	terms.Name, terms.Answer, terms.Benefit = "Test", firstcome.Recorded, []byte(`{}`)
+	terms.Name, terms.Answer = "Test", firstcome.Recorded
+	if terms.Prizes == nil {
+		terms.Benefit = []byte(`{}`)
+	}
 	stage.Must(s.t, s.Campaigns.Create(s.t.Context(), "op", id, terms))
 }
 

@@ -16,8 +16,8 @@ const refused = "refused"
 
 // plants has a line for each column of each table. The campaigns are those of plantable: the ledger decides spring, autumn, which
 // is closed, and winter, which is paused; Redis decides summer, shutting, which is closed, and
-// old and shut, which are retired.
-var plants = []plant{
+// old and shut, which are retired. prizePlants are of other campaigns.
+var plants = append([]plant{
 	{column: "campaigns.id", where: "id = 'autumn'", to: "'fall'", found: "P5 no_campaign:"},
 	{column: "campaigns.id", where: "id = 'autumn'", to: "'fall'", found: "changes first:"},
 	{column: "campaigns.*", where: "id = 'spring'", found: "P5 no_campaign:"},
@@ -304,4 +304,4 @@ var plants = []plant{
 	{column: "goose_db_version.version_id", where: "version_id = 1", to: "0", found: "open: "},
 	{column: "goose_db_version.is_applied", where: "version_id = 1", to: "NOT is_applied", once: "the migration tool's"},
 	{column: "goose_db_version.tstamp", where: "version_id = 1", to: "'2020-01-01 00:00:00'", once: "the migration tool's"},
-}
+}, prizePlants...)

@@ -15,9 +15,10 @@ type Claim struct {
 	// Sent and Received are the times before it was sent and after its answer came, by one monotonic clock for the whole history.
 	Sent, Received time.Duration
 	Outcome        firstcome.Outcome // 0 if unknown: then it may have been decided at any time since Sent, or not at all
-	Number         int64             // like Code and Recorded, zero unless Outcome.HasCoupon
+	Number         int64             // like the next fields, zero unless Outcome.HasCoupon
 	Code           string
 	Recorded       bool
+	Ranked
 	// Generation and Ticket are the place in the answer, if Outcome is Waiting.
 	Generation, Ticket int64
 }
@@ -41,9 +42,12 @@ type History struct {
 	// Followed are places in line, one for each user. For a user who was served there is also a claim whose Outcome is Issued: sent when the claim
 	// that joined the line was sent, and received when the user was told of the coupon.
 	Followed []Followed
+	// Ranks has the rank and the prize of each of Coupons, and Prizes the campaign's prizes. If Ranks is nil, P10 is not checked.
+	Ranks  []Ranked
+	Prizes []Prize
 }
 
-// Answers returns the breaches of P1 to P6 and of P9 in a history, in O(n log n).
+// Answers returns the breaches of P1 to P6, P9 and P10 in a history, in O(n log n).
 func Answers(h History) Breaches {
 	a := answers{History: h, users: make(map[firstcome.UserID]*asked, len(h.Claims)), soldOut: never}
 	a.numbers()
@@ -61,6 +65,7 @@ func Answers(h History) Breaches {
 		a.add("P4", "number %d was answered %v before number %d was asked for", answered.number, asked.sent-answered.received, asked.number)
 	})
 	a.line()
+	a.ranks()
 	return a.Breaches
 }
 
@@ -88,16 +93,21 @@ type answers struct {
 	soldOut time.Duration     // when the first answer sold_out was received, or never
 }
 
+// find returns the index in Coupons of a number's coupon.
+func (a *answers) find(number int64) (n int, found bool) {
+	n = int(number) - 1 // its index if no lower number is missing
+	if n >= 0 && n < len(a.Coupons) && a.Coupons[n].Number == number {
+		return n, true
+	}
+	return slices.BinarySearchFunc(a.Coupons, number, func(c firstcome.Coupon, number int64) int { return cmp.Compare(c.Number, number) })
+}
+
 // coupon returns the server's coupon of a number, or nil.
 func (a *answers) coupon(number int64) *firstcome.Coupon {
-	n, ok := int(number)-1, true
-	if n < 0 || n >= len(a.Coupons) || a.Coupons[n].Number != number { // its index if no lower number is missing
-		n, ok = slices.BinarySearchFunc(a.Coupons, number, func(c firstcome.Coupon, number int64) int { return cmp.Compare(c.Number, number) })
+	if n, found := a.find(number); found {
+		return &a.Coupons[n]
 	}
-	if !ok {
-		return nil
-	}
-	return &a.Coupons[n]
+	return nil
 }
 
 // numbers notes the numbers that are not coupons.

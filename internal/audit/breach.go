@@ -8,7 +8,7 @@
 //
 // # Promises
 //
-// A breach names the promise that it breaks: P1 to P9 of the README, or one of the things that these rest on:
+// A breach names the promise that it breaks: P1 to P10 of the README, or one of the things that these rest on:
 //
 // changes (numbered without a gap, in the order of their times, and matching the campaign's row), counters (of the campaign's row), facts (without
 // gaps, one for each issue and void), identity (ids and codes are well-formed and derived from the secret), letters (the columns of a dead letter
@@ -24,7 +24,7 @@ import (
 
 // A Breach is a broken promise.
 type Breach struct {
-	Promise string `json:"promise"`         // P1 to P9, or what they rest on: see the package comment
+	Promise string `json:"promise"`         // P1 to P10, or what they rest on: see the package comment
 	Query   string `json:"query,omitempty"` // the name of the query that found it; empty if no query did
 	Text    string `json:"text"`
 }

@@ -48,7 +48,7 @@ func Ledger(ctx context.Context, source Source, id firstcome.CampaignID, secret 
 	var checks []check
 	switch {
 	case err == nil:
-		checks = []check{{"P5", "", a.coupons}, {"P1", "", a.changes}, {"P5", "", a.numbers}}
+		checks = []check{{"P5", "", a.coupons}, {"P1", "", a.changes}, {"P5", "", a.numbers}, {"P10", "", a.ranks}}
 	case !gone:
 		checks = []check{{"", "", func(context.Context, *Breaches) error { return err }}}
 	}
@@ -153,6 +153,7 @@ func (a *ledgerAudit) report(b Breaches) Report {
 	if line := a.campaign.Line; a.campaign.Pace != nil || line.Generation > 1 || line.LastTicket > 0 {
 		r.Held = append(r.Held, "P9")
 	}
+	r.Held = append(r.Held, "P10")
 	return r
 }
 
@@ -200,17 +201,16 @@ func wellFormedCode(code string) bool {
 }
 
 // changes checks the payloads of changes: they can be read, their terms are valid and equal the columns beside them, a line with a log keeps a log,
-// and the campaign has the pace of its last terms. It ignores changes after the version that the campaign's row had when it was read.
+// and the campaign has the version and the pace of its last terms. It ignores changes after the version that the campaign's row had when it was read.
 func (a *ledgerAudit) changes(ctx context.Context, b *Breaches) error {
 	var last *Change // the last change whose terms apply
 	err := a.source.Changes(ctx, a.id, func(c Change) {
 		a.decides = a.decides || c.Wrong != nil || c.Kind == firstcome.ChangeReconcile || c.Terms.Answer == firstcome.Decided && !c.Refused
-		terms := c.Kind == firstcome.ChangeTerms || c.Kind == firstcome.ChangeReconcile
 		switch {
 		case c.Wrong != nil:
 			b.add("unreadable", "version %d: %v", c.Version, c.Wrong)
 			return
-		case !terms || c.Refused:
+		case !c.setsTerms() || c.Refused:
 			return
 		}
 		if err := c.Terms.Check(); err != nil {
@@ -223,13 +223,16 @@ func (a *ledgerAudit) changes(ctx context.Context, b *Breaches) error {
 		if last != nil && last.Terms.Log != nil && c.Terms.Log == nil {
 			b.add("changes", "version %d has a line without a log, but version %d has one with a log", c.Version, last.Version)
 		}
-		proposed := a.campaign.Remote && c.Kind == firstcome.ChangeTerms && c.Version > a.campaign.Applied && last != nil && c.Terms.Quantity < last.Terms.Quantity
+		proposed := a.campaign.Remote && c.Kind == firstcome.ChangeTerms && c.Version > a.campaign.Applied && last != nil && (c.Terms.Quantity < last.Terms.Quantity || c.Before > 0)
 		if c.Version <= a.campaign.Version && !proposed {
 			last = &c
 		}
 	})
 	if err == nil && last != nil {
 		a.line(&last.Terms, b)
+		if is := a.campaign.TermsVersion; is != last.Version {
+			b.add("changes", "the campaign has the terms of version %d, but by its changes those of version %d", is, last.Version)
+		}
 	}
 	return err
 }

@@ -29,9 +29,9 @@ type Query struct {
 // Queries returns the checks of a campaign, in the order of the promises.
 func Queries() []Query { return Of("") }
 
-// Of returns the checks of a campaign for a promise: P1, P3, P4, P5, P7 or P9; "" means all.
+// Of returns the checks of a campaign for a promise: P1, P3, P4, P5, P7, P9 or P10; "" means all.
 func Of(promise string) (all []Query) {
-	for _, p := range []string{"P1", "P3", "P4", "P5", "P7", "P9"} {
+	for _, p := range []string{"P1", "P3", "P4", "P5", "P7", "P9", "P10"} {
 		if promise == "" || promise == p {
 			all = append(all, queriesOf(p, strings.ToLower(p))...)
 		}

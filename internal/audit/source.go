@@ -46,8 +46,10 @@ type Campaign struct {
 	Remote  bool
 	Drained int64 // with a remote gate, every number up to it is a coupon, a dead letter or lost
 	Applied int64 // version of the last change that the gate has
-	Epoch   int64
-	Secret  string // fingerprint of the code secret; empty if unknown
+	// TermsVersion is the version of the terms in force.
+	TermsVersion int64
+	Epoch        int64
+	Secret       string // fingerprint of the code secret; empty if unknown
 }
 
 // A Change is a change of a campaign in the ledger.
@@ -57,7 +59,11 @@ type Change struct {
 	// Quantity, OpensAt and ClosesAt are the columns. The payload has the terms too.
 	Quantity          int64
 	OpensAt, ClosesAt time.Time
-	Wrong             error // why the payload cannot be read; nil if it can
+	Skipped           int64
+	// Rebuilt has the last number of the epoch that a rebuild ended, and how many numbers it skipped, by its payload.
+	Rebuilt struct{ Through, Skipped int64 }
+	Behind  int64 // of a reconcile: the last version that the ledger has not forgotten
+	Wrong   error // why the payload cannot be read; nil if it can
 }
 
 // A Letter is a dead letter.

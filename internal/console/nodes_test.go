@@ -22,7 +22,7 @@ func TestEveryNodeShowsTheLastProof(t *testing.T) {
 		t.Fatalf("started: %d %s", got.status, got.text())
 	}
 	for _, b := range []*visitor{here, there} {
-		b.await("/console/campaigns/spring/proof", "was kept: P1, P3, P4, P5 · 2 coupons")
+		b.await("/console/campaigns/spring/proof", "was kept: P1, P3, P4, P5, P10 · 2 coupons")
 		b.await("/console", "no breach")
 		b.await("/console/campaigns/spring/report", "Every promise that was checked was kept")
 	}

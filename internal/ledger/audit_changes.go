@@ -16,7 +16,7 @@ func (b *Tables) changes(ctx context.Context, id firstcome.CampaignID, each func
 	return every(ctx, b, "the changes", each, func(take sqldb.Scan) (audit.Change, error) {
 		c := audit.Change{Change: firstcome.Change{Campaign: id}}
 		var payload string
-		if err := take(&c.Version, &c.Kind, &payload, sqldb.Time(&c.At), &c.Refused, campaign.Quantity(&c.Quantity), sqldb.Time(&c.OpensAt), sqldb.Time(&c.ClosesAt)); err != nil {
+		if err := take(&c.Version, &c.Kind, &payload, sqldb.Time(&c.At), &c.Refused, campaign.Quantity(&c.Quantity), sqldb.Time(&c.OpensAt), sqldb.Time(&c.ClosesAt), &c.Skipped); err != nil {
 			return c, err
 		}
 		c.Wrong = campaign.DecodeChange(&c.Change, payload, 0)
@@ -25,9 +25,17 @@ func (b *Tables) changes(ctx context.Context, id firstcome.CampaignID, each func
 			if payload != campaign.Nothing {
 				c.Wrong = errKind
 			}
+		case firstcome.ChangeRebuild:
+			c.Wrong = json.Unmarshal([]byte(payload), &c.Rebuilt)
+		case firstcome.ChangeReconcile:
+			var r struct{ Behind int64 }
+			if c.Wrong == nil {
+				c.Wrong = json.Unmarshal([]byte(payload), &r)
+			}
+			c.Behind = r.Behind
 		}
 		return c, nil
-	}, `SELECT version, kind, payload, changed_at, refused, quantity, opens_at, closes_at FROM changes WHERE campaign_id = ? ORDER BY version`, string(id))
+	}, `SELECT version, kind, payload, changed_at, refused, quantity, opens_at, closes_at, skipped FROM changes WHERE campaign_id = ? ORDER BY version`, string(id))
 }
 
 // ofNone selects rows whose campaign does not exist.

@@ -146,12 +146,12 @@ func (b *Tables) campaign(ctx context.Context, id firstcome.CampaignID) (c audit
 		c.ID = id
 		var gate string
 		line := &c.Line
-		err := take(campaign.Quantity(&c.Quantity), sqldb.Time(&c.OpensAt), sqldb.Time(&c.ClosesAt), &c.Paused, &c.Closed, &c.Version, &c.Applied, &gate, &c.Epoch,
+		err := take(campaign.Quantity(&c.Quantity), sqldb.Time(&c.OpensAt), sqldb.Time(&c.ClosesAt), &c.Paused, &c.Closed, &c.Version, &c.TermsVersion, &c.Applied, &gate, &c.Epoch,
 			&c.Secret, &c.LastNumber, &c.Drained, &c.Position, sqldb.Time(&c.CreatedAt), sqldb.Time(&c.OpenedAt), sqldb.Time(&c.SoldOutAt), sqldb.Time(&c.ClosedAt),
 			campaign.Pace(&c.Pace), &c.Waitlist, &line.Generation, &line.LastTicket, &line.ServedThrough, &line.Served, &line.Waiting)
 		c.Remote = gate != campaign.OwnGate
 		return c, err
-	}, `SELECT quantity, opens_at, closes_at, paused, closed, version, applied, gate, epoch, secret, last_number, drained_through, position, created_at,
+	}, `SELECT quantity, opens_at, closes_at, paused, closed, version, terms_version, applied, gate, epoch, secret, last_number, drained_through, position, created_at,
 		opened_at, sold_out_at, closed_at, pace, waitlist, generation, last_ticket, served_through, served, waiting FROM campaigns WHERE id = ?`, string(id))
 	if err == nil && !found {
 		err = firstcome.ErrNoCampaign

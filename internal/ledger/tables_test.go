@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/record"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/internal/sqldb"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -167,7 +169,7 @@ func TestTheQueriesOfThePageOfTheTablesAnswerWhatItSays(t *testing.T) {
 	})
 }
 
-// fill makes the ledger that the page asks: two campaigns, a void, and a dead letter.
+// fill makes the ledger that the page asks: two campaigns, of which winter has prizes, a void, and a dead letter.
 func fill(t *testing.T, name string) {
 	t.Helper()
 	var clock atomic.Int64
@@ -186,7 +188,7 @@ func fill(t *testing.T, name string) {
 	done(l.Deployment.AddKey(t.Context(), "local", firstcome.Key{ID: "4be1f0c2a97d", Name: "desk", Role: firstcome.Operator, CreatedAt: now()}))
 	for id, terms := range map[firstcome.CampaignID]firstcome.Terms{
 		"autumn": {Quantity: 5, Benefit: []byte(`{"percent":20}`)},
-		"winter": {Quantity: firstcome.Unlimited, Benefit: []byte(`{"percent":5}`)},
+		"winter": {Quantity: firstcome.Unlimited, Prizes: []firstcome.Prize{{ID: "drink", Name: "A drink", Quantity: 1}, {ID: "shipping", Name: "Free shipping"}}},
 	} {
 		terms.Name, terms.Answer, terms.OpensAt = string(id), firstcome.Recorded, now().Add(10*time.Minute)
 		err := l.Campaigns.Create(t.Context(), "key:4be1f0c2a97d", id, terms)
@@ -194,7 +196,7 @@ func fill(t *testing.T, name string) {
 	}
 	at("10:00:00.25")
 	claim(t, l.Gate, "autumn", "user-1", "user-2", "user-3")
-	claim(t, l.Gate, "winter", "user-1")
+	claim(t, l.Gate, "winter", "user-1", "user-9", "user-10")
 	at("10:01:02")
 	claim(t, l.Gate, "autumn", "user-4")
 	at("10:05:30")
@@ -236,4 +238,61 @@ func ask(t *testing.T, db *sql.DB, query string) string {
 	}
 	stage.Must(t, rows.Err())
 	return answer
+}
+
+// TestP10ThePageOfTheTablesGivesEachCouponItsRankAndItsPrize runs the page's queries on a campaign whose gate was rebuilt: the numbers 3 to 5 have no
+// rank. The terms of the last coupon are those of a reconcile, because the ledger has forgotten its version.
+func TestP10ThePageOfTheTablesGivesEachCouponItsRankAndItsPrize(t *testing.T) {
+	page := tablesPage(t)
+	onEach(t, func(t *testing.T, name string) {
+		l, _ := serve(t, name, ledger.Options{Gate: "redis:test"})
+		stage.Must(t, l.Campaigns.Create(t.Context(), "test", "winter", firstcome.Terms{
+			Name: "winter", Quantity: 5, Answer: firstcome.Recorded, Prizes: []firstcome.Prize{{ID: "drink", Name: "A drink", Quantity: 3}, {ID: "shipping", Name: "Free shipping"}},
+		}))
+		stage.Must(t, l.Campaigns.Applied(t.Context(), firstcome.Change{Campaign: "winter", Version: 1}, false))
+		keep := func(epoch, version int64, numbers ...int64) {
+			b := record.Batch{Campaign: "winter", Epoch: epoch}
+			for _, n := range numbers {
+				c := stage.Coupon("winter", n)
+				c.TermsVersion = version
+				b.Coupons = append(b.Coupons, c)
+			}
+			stage.Must(t, stage.Err(l.Recorder.Record(t.Context(), b)))
+		}
+		keep(1, 1, 1, 2)
+		r, err := l.Epochs.BeginRebuild(t.Context(), "test", "winter", 0)
+		stage.Must(t, err)
+		mark, err := l.Epochs.Refills(t.Context(), "winter", func(firstcome.Coupon) error { return nil })
+		stage.Must(t, err)
+		stage.Must(t, stage.Err(l.Epochs.FinishRebuild(t.Context(), r, recovery.Loaded{Mark: mark}, recovery.Frozen{})))
+		keep(2, 3, 6, 7)
+		db := services.Beside(t, name)
+		execute(t, db, `INSERT INTO changes (campaign_id, version, kind, payload, changed_at, skipped) SELECT campaign_id, 9, 'reconcile', payload, changed_at, skipped FROM changes WHERE version = 3`,
+			`UPDATE coupons SET terms_version = 8 WHERE number = 7`)
+
+		var ranks, prizes string
+		stage.Must(t, l.Reads.Coupons(t.Context(), "winter", ledger.Page{Limit: 9}, func(c firstcome.Coupon) error {
+			terms, err := l.Reads.Terms(t.Context(), "winter", c.TermsVersion)
+			rank := terms.Rank(c.Number)
+			line := fmt.Sprintf("%d | %s | %d", c.Number, c.User, rank)
+			ranks, prizes = ranks+line+"\n", prizes+line+" | "+string(terms.Prizes[terms.PrizeOf(rank)].ID)+"\n"
+			return err
+		}))
+		_, database := place(name)
+		ran := 0
+		for _, q := range query.FindAllStringSubmatch(page, -1) {
+			switch {
+			case !strings.Contains(q[2], "coupon_rank") || q[1] != "" && !slices.Contains(strings.Split(q[1], ", "), database):
+			case strings.Contains(q[2], "AS prize"):
+				ran++
+				stage.Same(t, q[2], "number | user_id | coupon_rank | prize\n"+prizes, ask(t, db, q[2]))
+			default:
+				ran++
+				stage.Same(t, q[2], "number | user_id | coupon_rank\n"+ranks, ask(t, db, q[2]))
+			}
+		}
+		if ran != 2 || !strings.Contains(prizes, "7 | user-7 | 4 | shipping") {
+			t.Errorf("%d queries ran, and by the terms:\n%s", ran, prizes)
+		}
+	})
 }

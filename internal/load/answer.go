@@ -18,6 +18,8 @@ type Answer struct {
 	Number   int64             // zero, like the next fields, unless Outcome.HasCoupon
 	Code     string
 	Recorded bool
+	Rank     int64
+	Prize    string        // id; empty if the coupon has none
 	IssuedAt int64         // by the server's clock, in microseconds since 1970; 0 if unknown
 	Place    *client.Place // nil unless Outcome is Waiting
 	Trouble  string        // why the outcome is unknown, in a few words that many claims share
@@ -51,6 +53,7 @@ func ParseAnswer(status int, body []byte) Answer {
 	coupon := said.Get("coupon")
 	answer := Answer{
 		Outcome: outcome, Number: coupon.GetInt64("number"), Code: string(coupon.GetStringBytes("code")), Recorded: coupon.GetBool("recorded"),
+		Rank: coupon.GetInt64("rank"), Prize: string(coupon.GetStringBytes("prize", "id")),
 	}
 	if answer.Number < 1 || answer.Code == "" {
 		return Answer{Trouble: "an answer without its coupon"}

@@ -10,7 +10,7 @@ import (
 )
 
 const issued = `{"outcome":"issued","coupon":{"campaign_id":"c","number":42,"user_id":"a\"number\":7","code":"0123456789ABCDEF",` +
-	`"state":"in_force","benefit":{"number":1,"code":"x","coupon":{"recorded":false}},"issued_at":"2026-12-24T10:00:00.000000Z","expires_at":null,"recorded":true}}`
+	`"state":"in_force","rank":40,"prize":{"id":"drink","name":"A drink"},"benefit":{"number":1,"code":"x","coupon":{"recorded":false}},"issued_at":"2026-12-24T10:00:00.000000Z","expires_at":null,"recorded":true}}`
 
 func TestAnswersAreReadAsTheyStand(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -18,7 +18,7 @@ func TestAnswersAreReadAsTheyStand(t *testing.T) {
 		body   string
 		want   load.Answer
 	}{
-		"issued": {201, issued, load.Answer{Outcome: firstcome.Issued, Number: 42, Code: "0123456789ABCDEF", Recorded: true, IssuedAt: 1798106400000000}},
+		"issued": {201, issued, load.Answer{Outcome: firstcome.Issued, Number: 42, Code: "0123456789ABCDEF", Recorded: true, Rank: 40, Prize: "drink", IssuedAt: 1798106400000000}},
 		"in another order, with spaces": {
 			200, ` { "coupon" : { "recorded" : false , "benefit" : [ { "number" : 3 } , "number" , 4 ] , "code" : "C" , "number" : 9 } , "outcome" : "already_issued" } ` + "\n",
 			load.Answer{Outcome: firstcome.AlreadyIssued, Number: 9, Code: "C"},

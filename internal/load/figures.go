@@ -228,6 +228,7 @@ func history(c Options, records []record) []audit.Claim {
 		claims[n] = audit.Claim{
 			User: users[r.user], Sent: r.sent, Received: r.received,
 			Outcome: r.answer.Outcome, Number: r.answer.Number, Code: r.answer.Code, Recorded: r.answer.Recorded,
+			Ranked: audit.Ranked{Rank: r.answer.Rank, Prize: r.answer.Prize},
 		}
 		if p := r.answer.Place; p != nil {
 			claims[n].Generation, claims[n].Ticket = p.Generation, p.Ticket

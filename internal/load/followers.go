@@ -131,6 +131,7 @@ func (r *Result) remember(c Options, f *follower) {
 	claim := audit.Claim{
 		User: user, Sent: f.sent.Sub(r.Started), Received: f.ended.Sub(r.Started),
 		Outcome: firstcome.Issued, Number: f.answer.Number, Code: f.answer.Code, Recorded: f.answer.Recorded,
+		Ranked: audit.Ranked{Rank: f.answer.Rank, Prize: f.answer.Prize},
 	}
 	switch f.end {
 	case audit.Served:

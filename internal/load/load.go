@@ -10,7 +10,7 @@
 // # People in line
 //
 // In a paced campaign, users who are told to wait may follow their place, as people do: see crowd. A follower's time in line begins with their claim.
-// The places that users were told are compared with how they ended: package audit has the rules, under P9.
+// The places that users were told are compared with how they ended: package audit has the rules, under P9. Each answer's rank and prize are compared with the server's, under P10.
 //
 // # The cost of a claim
 //

@@ -164,6 +164,32 @@ func TestEveryKindOfWrongServerIsFound(t *testing.T) {
 			}
 			return o
 		}, "P4"},
+		"answers another rank than it keeps": {func(s *shop, _ string, o firstcome.Outcome, c *client.Coupon) firstcome.Outcome {
+			if o == firstcome.Issued && s.next == 20 {
+				c.Rank--
+			}
+			return o
+		}, "P10"},
+		"gives a rank twice": {func(s *shop, _ string, o firstcome.Outcome, c *client.Coupon) firstcome.Outcome {
+			if o == firstcome.Issued && s.next == 20 {
+				c.Rank = 19
+				s.coupons[len(s.coupons)-1].Rank = 19
+			}
+			return o
+		}, "P10"},
+		"has one drink too many": {func(s *shop, _ string, o firstcome.Outcome, c *client.Coupon) firstcome.Outcome {
+			if o == firstcome.Issued && s.next == 4 {
+				c.Prize = prizeOf(1)
+				s.coupons[len(s.coupons)-1].Prize = c.Prize
+			}
+			return o
+		}, "P10"},
+		"answers without the prize": {func(s *shop, _ string, o firstcome.Outcome, c *client.Coupon) firstcome.Outcome {
+			if o == firstcome.AlreadyIssued && c.Number == 2 {
+				c.Prize = nil
+			}
+			return o
+		}, "P10"},
 		"forgets": {func(s *shop, user string, o firstcome.Outcome, _ *client.Coupon) firstcome.Outcome {
 			if o == firstcome.Issued && s.next == 20 {
 				delete(s.holders, user)

@@ -98,11 +98,24 @@ func (s *shop) decide(user string) (firstcome.Outcome, client.Coupon) {
 	return firstcome.Issued, s.give(user)
 }
 
+// prizes are the shop's: the first three ranks get a drink, and all others free shipping.
+var prizes = []client.Prize{
+	{PrizeSpec: client.PrizeSpec{ID: "drink", Name: "A drink", Quantity: new(int64(3))}, From: 1, To: new(int64(3))},
+	{PrizeSpec: client.PrizeSpec{ID: "shipping", Name: "Free shipping"}, From: 4},
+}
+
+func prizeOf(rank int64) *client.CouponPrize {
+	if rank <= 3 {
+		return &client.CouponPrize{ID: "drink", Name: "A drink"}
+	}
+	return &client.CouponPrize{ID: "shipping", Name: "Free shipping"}
+}
+
 func (s *shop) give(user string) client.Coupon {
 	s.next++
 	s.holders[user] = len(s.coupons)
 	s.coupons = append(s.coupons, client.Coupon{
-		CampaignID: s.id, Number: s.next, UserID: user, Code: fmt.Sprintf("%016d", s.next), State: "in_force",
+		CampaignID: s.id, Number: s.next, Rank: s.next, Prize: prizeOf(s.next), UserID: user, Code: fmt.Sprintf("%016d", s.next), State: "in_force",
 		Benefit:  json.RawMessage(`{"number": 7, "code": "no", "coupon": {"number": 8}, "recorded": false}`),
 		IssuedAt: client.Time{Time: time.Unix(1_800_000_000, s.next*1000)}, Recorded: true,
 	})
@@ -149,7 +162,7 @@ func (s *shop) read(w http.ResponseWriter, r *http.Request) {
 	}
 	_ = json.NewEncoder(w).Encode(client.Campaign{
 		ID: s.id, Version: s.version, State: "open",
-		Terms:   client.Terms{Name: s.name, Answer: s.answer, Quantity: &s.quantity, Coupon: client.CouponSpec{Benefit: json.RawMessage("null")}},
+		Terms:   client.Terms{Name: s.name, Answer: s.answer, Quantity: &s.quantity, Coupon: client.CouponSpec{Benefit: json.RawMessage("null")}, Prizes: prizes},
 		InForce: &held, Issued: &issued, Recorded: recorded,
 		CreatedAt: client.Time{Time: time.Unix(1_800_000_000, 0)}, ServerTime: client.Time{Time: time.Unix(1_800_000_000, 0)},
 	})

@@ -37,6 +37,14 @@ func verdict(ctx context.Context, c Options, reader *client.Client, before clien
 	if after.Quantity != nil {
 		h.Quantity = *after.Quantity
 	}
+	for _, p := range after.Prizes {
+		prize := audit.Prize{ID: p.ID, From: p.From, To: firstcome.Unlimited}
+		if p.To != nil {
+			prize.To = *p.To
+		}
+		h.Prizes = append(h.Prizes, prize)
+	}
+	h.Ranks = []audit.Ranked{}
 	v := Verdict{Checked: true}
 	err = reader.Coupons(ctx, c.Campaign, true, func(coupon client.Coupon) error {
 		kept := firstcome.Coupon{
@@ -51,7 +59,11 @@ func verdict(ctx context.Context, c Options, reader *client.Client, before clien
 		} else {
 			v.InForce++
 		}
-		h.Coupons = append(h.Coupons, kept)
+		ranked := audit.Ranked{Rank: coupon.Rank}
+		if coupon.Prize != nil {
+			ranked.Prize = coupon.Prize.ID
+		}
+		h.Coupons, h.Ranks = append(h.Coupons, kept), append(h.Ranks, ranked)
 		return nil
 	})
 	if err != nil {

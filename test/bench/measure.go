@@ -28,14 +28,20 @@ func (b *bench) print(what, got, reference, ratio, want string) {
 // campaign makes a campaign of a quantity (-1: unlimited) whose claims are answered when
 // it is told, else by the server's default, and returns its id.
 func (b *bench) campaign(ctx context.Context, s *server, quantity int64, answer ...firstcome.AnswerWhen) string {
-	b.made++
-	c := client.NewCampaign{ID: fmt.Sprintf("bench-%d", b.made), Name: "bench", Coupon: client.CouponSpec{Benefit: []byte(`{"percent":20}`)}}
+	c := client.NewCampaign{Coupon: client.CouponSpec{Benefit: []byte(`{"percent":20}`)}}
 	if quantity >= 0 {
 		c.Quantity = &quantity
 	}
 	for _, when := range answer {
 		c.Answer = string(when)
 	}
+	return b.create(ctx, s, c)
+}
+
+// create makes a campaign under the next id, and returns this.
+func (b *bench) create(ctx context.Context, s *server, c client.NewCampaign) string {
+	b.made++
+	c.ID, c.Name = fmt.Sprintf("bench-%d", b.made), "bench"
 	value(client.New("http://"+s.address, "").CreateCampaign(ctx, c))
 	return c.ID
 }

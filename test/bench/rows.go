@@ -70,6 +70,7 @@ var rows = []row{
 	{name: "streams", measure: streams},
 	{"pace", pace, []services.Kind{services.PostgreSQL}},
 	{"memory", memory, []services.Kind{services.Redis}},
+	{"prizes", prizes, []services.Kind{services.Redis, services.MariaDB}},
 	{"before", before, []services.Kind{services.Redis, services.MariaDB}},
 }
 
@@ -78,7 +79,7 @@ var rows = []row{
 // same campaign when it was new (growth); a call of the script for each claim
 // (claimants); a transaction for each claim (sql-gates); winners on SQLite (decided);
 // one node (nodes); a plain script (set-ups); the same database as the gate (recorded); issuing by the same gate (the rows of lines); a line without a log (line-topic); net/http alone (nginx); plain inserts of the same rows (drain);
-// drain (drain-topic); the binary that -before names (before).
+// drain (drain-topic); a campaign without prizes (prizes); the binary that -before names (before).
 const (
 	wantWinners   = "≥ 0.50"
 	wantCPU       = "≤ 2.5"
@@ -109,6 +110,7 @@ const (
 	wantTopicFew  = "≥ 0.60"
 	wantServe     = "≥ 0.50"
 	wantBefore    = "≥ 0.97"
+	wantPrizes    = "≥ 0.97"
 	wantPace      = "≥ 0.98, at most a bucket ahead"
 
 	wantServeServer = "≥ 0.40"

@@ -73,7 +73,7 @@ func (c *crowd) keep(claim audit.Claim, said client.Answer, err error) {
 		claim.Outcome, err = firstcome.ParseOutcome(said.Outcome)
 	}
 	if k := said.Coupon; k != nil {
-		claim.Number, claim.Code, claim.Recorded = k.Number, k.Code, k.Recorded
+		claim.Number, claim.Code, claim.Recorded, claim.Ranked = k.Number, k.Code, k.Recorded, ranked(k)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -158,6 +158,13 @@ func (c *crowd) wereTrue(p *process) {
 	campaign, err := p.calls.Campaign(p.t.Context(), c.campaign)
 	stage.Must(p.t, err)
 	history := audit.History{Claims: c.claims, Quantity: *campaign.Quantity, Returned: c.returned}
+	for _, p := range campaign.Prizes {
+		prize := audit.Prize{ID: p.ID, From: p.From, To: firstcome.Unlimited}
+		if p.To != nil {
+			prize.To = *p.To
+		}
+		history.Prizes = append(history.Prizes, prize)
+	}
 	err = p.calls.Coupons(p.t.Context(), c.campaign, true, func(k client.Coupon) error {
 		coupon := firstcome.Coupon{
 			Campaign: firstcome.CampaignID(k.CampaignID), Number: k.Number, User: firstcome.UserID(k.UserID), Code: k.Code,
@@ -166,7 +173,7 @@ func (c *crowd) wereTrue(p *process) {
 		if k.State == "voided" {
 			coupon.VoidedAt = k.IssuedAt.Time // when is not asked
 		}
-		history.Coupons = append(history.Coupons, coupon)
+		history.Coupons, history.Ranks = append(history.Coupons, coupon), append(history.Ranks, ranked(&k))
 		return nil
 	})
 	stage.Must(p.t, err)
@@ -180,6 +187,15 @@ func (c *crowd) wereTrue(p *process) {
 		p.t.Errorf("%s: %s", breach.Promise, breach.Text)
 	}
 	p.t.Logf("%d claims, %d of them unknown; %d coupons; %d breaches", len(c.claims), len(c.errs), len(history.Coupons), found.Total)
+}
+
+// ranked returns a coupon's rank and prize, in the audit's form.
+func ranked(k *client.Coupon) audit.Ranked {
+	r := audit.Ranked{Rank: k.Rank}
+	if k.Prize != nil {
+		r.Prize = k.Prize.ID
+	}
+	return r
 }
 
 // findAgain has every holder ask again. The test fails unless each finds their coupon.

@@ -79,10 +79,10 @@ WHERE k.id = :campaign
 
 -- name: terms
 -- breaks: changes
--- The campaign has the quantity and the window of its last terms. A lower quantity is only proposed until another gate has applied it.
+-- The campaign has the quantity and the window of its last terms. A lower quantity, and prizes that move, are only proposed until another gate has applied them.
 -- says: the campaign has the terms of version {terms_version}, quantity {quantity}, window {opens_at} to {closes_at}; its changes have version {version}, quantity {its_quantity}, window {its_opens_at} to {its_closes_at}
 WITH terms AS (
-    SELECT version, kind, quantity, opens_at, closes_at,
+    SELECT version, kind, quantity, opens_at, closes_at, CASE WHEN payload LIKE '%"before_number":%' THEN 1 ELSE 0 END AS moves,
         LAG(quantity) OVER (ORDER BY version) AS quantity_before, LAG(version) OVER (ORDER BY version) AS earlier
     FROM changes WHERE campaign_id = :campaign AND kind IN ('terms', 'reconcile') AND NOT refused
 ),
@@ -90,7 +90,8 @@ in_force AS (
     SELECT MAX(t.version) AS version
     FROM campaigns k CROSS JOIN terms t
     WHERE k.id = :campaign
-      AND NOT (k.gate <> 'ledger' AND t.kind = 'terms' AND t.version > k.applied AND t.earlier IS NOT NULL AND t.quantity IS NOT NULL AND (t.quantity_before IS NULL OR t.quantity < t.quantity_before))
+      AND NOT (k.gate <> 'ledger' AND t.kind = 'terms' AND t.version > k.applied AND t.earlier IS NOT NULL
+        AND (t.quantity IS NOT NULL AND (t.quantity_before IS NULL OR t.quantity < t.quantity_before) OR t.moves = 1 AND k.terms_version < t.version))
 )
 SELECT k.terms_version, k.quantity, k.opens_at, k.closes_at, t.version, t.quantity AS its_quantity, t.opens_at AS its_opens_at, t.closes_at AS its_closes_at
 FROM campaigns k CROSS JOIN in_force i JOIN terms t ON t.version = i.version
