@@ -162,7 +162,8 @@ func (s *shop) read(w http.ResponseWriter, r *http.Request) {
 	}
 	_ = json.NewEncoder(w).Encode(client.Campaign{
 		ID: s.id, Version: s.version, State: "open",
-		Terms:   client.Terms{Name: s.name, Answer: s.answer, Quantity: &s.quantity, Coupon: client.CouponSpec{Benefit: json.RawMessage("null")}, Prizes: prizes},
+		Terms:   client.Terms{Name: s.name, Answer: s.answer, Quantity: &s.quantity, Coupon: client.CouponSpec{Benefit: json.RawMessage("null")}},
+		Prizes:  prizes,
 		InForce: &held, Issued: &issued, Recorded: recorded,
 		CreatedAt: client.Time{Time: time.Unix(1_800_000_000, 0)}, ServerTime: client.Time{Time: time.Unix(1_800_000_000, 0)},
 	})
