@@ -103,6 +103,7 @@ func (n *node) open(ctx context.Context, admit admission) error {
 	n.counter = figures.NewCounter(nil)
 	if n.remote != nil {
 		n.remote.watched()
+		n.remote.rebuild.Terms = n.terms.Terms
 		n.remote.rebuild.LookBack(ctx)
 		n.remote.logForgotten(ctx)
 	}

@@ -18,7 +18,7 @@ func (r *Store) AtGate(ctx context.Context, condition string, args ...any) ([]ga
 	rows, err := r.DB.Conclude.QueryContext(ctx, atGateQuery(condition), append([]any{now, now, r.Gate, r.Fingerprint}, args...)...)
 	return sqldb.AllRows(rows, err, func(take sqldb.Scan) (v gate.Revision, err error) {
 		var createdAt int64
-		err = take(&v.Campaign, &v.Version, &v.Applied, &v.Epoch, &createdAt, &v.Drained, &v.Rebuilding, &v.Creating, &v.Reconciling, &v.Open)
+		err = take(&v.Campaign, &v.Version, &v.Applied, &v.Epoch, &createdAt, &v.Drained, &v.TermsVersion, &v.Rebuilding, &v.Creating, &v.Reconciling, &v.Open)
 		v.CampaignUID = r.CampaignUID(time.UnixMicro(createdAt), r.Fingerprint)
 		return v, err
 	})
@@ -32,7 +32,7 @@ const reconciling = `EXISTS (SELECT 1 FROM changes h WHERE h.campaign_id = c.id 
 const isOpen = `(NOT c.paused AND NOT c.closed AND (c.opens_at IS NULL OR c.opens_at <= ?) AND (c.closes_at IS NULL OR c.closes_at > ?))`
 
 func atGateQuery(condition string) string {
-	return `SELECT c.id, c.version, c.applied, c.epoch, c.created_at, c.drained_through, c.rebuilding_at IS NOT NULL, ` + creating + `, ` + reconciling + `,
+	return `SELECT c.id, c.version, c.applied, c.epoch, c.created_at, c.drained_through, c.terms_version, c.rebuilding_at IS NOT NULL, ` + creating + `, ` + reconciling + `,
 		` + isOpen + ` FROM campaigns c
 		WHERE c.gate = ? AND c.forgotten_at IS NULL AND c.secret = ? AND ` + condition + ` ORDER BY c.id`
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
@@ -31,30 +32,36 @@ func (r *Store) SoldOutAt(s Row, terms firstcome.Terms, now time.Time) time.Time
 	return s.SoldOut(s.InForce, now)
 }
 
-// PayloadOf returns the payload of a change of a campaign.
-func PayloadOf(t *sqldb.Tx, id firstcome.CampaignID, version int64) (payload string, err error) {
-	err = t.Row(`SELECT payload FROM changes WHERE campaign_id = ? AND version = ?`, id, version).Scan(&payload)
-	return payload, err
+// TermsInForce returns a campaign's terms in force, and the payload of their change.
+func TermsInForce(t *sqldb.Tx, s Row) (terms firstcome.Terms, payload string, err error) {
+	err = t.Row(`SELECT payload FROM changes WHERE campaign_id = ? AND version = ?`, string(s.ID), s.TermsVersion).Scan(&payload)
+	if err == nil {
+		terms, err = DecodeTerms(payload)
+	}
+	return terms, payload, err
 }
 
 // termsQuery reads the terms of a version: those of the change before it and, first, those of the reconcile after it, which has them if the ledger
-// has forgotten the version.
-const termsQuery = `SELECT version, payload FROM changes WHERE campaign_id = ? AND version IN (
+// has forgotten the version. Each row also has the campaign's version.
+const termsQuery = `SELECT h.version, h.payload, c.version FROM campaigns c JOIN changes h ON h.campaign_id = c.id WHERE c.id = ? AND h.version IN (
 	(SELECT MAX(version) FROM changes WHERE campaign_id = ? AND version <= ? AND kind IN ('terms', 'reconcile') AND NOT refused),
-	(SELECT MIN(version) FROM changes WHERE campaign_id = ? AND version > ? AND kind = 'reconcile')) ORDER BY version DESC`
+	(SELECT MIN(version) FROM changes WHERE campaign_id = ? AND version > ? AND kind = 'reconcile')) ORDER BY h.version DESC`
 
 // Terms implements ledger.Reads.Terms.
 func (r *Store) Terms(ctx context.Context, id firstcome.CampaignID, version int64) (terms firstcome.Terms, err error) {
 	var found int64 // the version whose terms they are
 	rows, err := r.DB.Conclude.QueryContext(ctx, termsQuery, id, id, version, id, version)
 	err = sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
-		var of int64
+		var of, last int64
 		var payload string
-		if err := take(&of, &payload); err != nil || found > version {
+		switch err := take(&of, &payload, &last); {
+		case err != nil || found > version:
 			return err
+		case version > last:
+			return &gate.LedgerRolledBackError{Campaign: id, Found: fmt.Sprintf("the gate has terms of version %d, the ledger is at version %d", version, last)}
 		}
-		var reconcile struct{ Behind int64 }
 		if of > version {
+			var reconcile struct{ Behind int64 }
 			if err := json.Unmarshal([]byte(payload), &reconcile); err != nil || reconcile.Behind >= version {
 				return err // the ledger has not forgotten the version
 			}

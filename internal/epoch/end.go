@@ -92,8 +92,14 @@ func refuses(t *sqldb.Tx, s *campaign.Row, g atGate, change firstcome.Change) (b
 	if err := t.Row(`SELECT `+openLetters+` FROM campaigns WHERE id = ?`, string(s.ID)).Scan(&letters); err != nil {
 		return false, err
 	}
-	given := max(s.LastNumber, s.DrainedThrough, g.lastNumber)
-	return change.Terms.Quantity < max(s.InForce+letters, g.inForce) || change.Before > 0 && given >= change.Before, nil
+	given, err := lastGiven(t, s, g.lastNumber)
+	return change.Terms.Quantity < max(s.InForce+letters, g.inForce) || change.Before > 0 && given >= change.Before, err
+}
+
+// lastGiven returns the last number of a campaign that was given, as far as the ledger and the gate know.
+func lastGiven(t *sqldb.Tx, s *campaign.Row, atGate int64) (last int64, err error) {
+	err = t.Row(`SELECT COALESCE(MAX(number), 0) FROM dead_letters WHERE campaign_id = ?`, string(s.ID)).Scan(&last)
+	return max(last, s.LastNumber, s.DrainedThrough, atGate), err
 }
 
 // lastTermsVersion returns the version of the terms of the coupon with a campaign's highest number, or 0 if there is no coupon. No
@@ -129,11 +135,22 @@ func (e *Epochs) nextEpoch(t *sqldb.Tx, s campaign.Row, actor string, frozen rec
 		ended = max(frozen.Through, s.LastNumber, s.DrainedThrough)
 	}
 	next := max(s.Epoch, loaded.LogEpoch) + 1
-	lost, given, err := loseNumbers(t, s, ended, next)
+	lost, err := loseNumbers(t, s, ended, next)
 	if err != nil {
 		return fill, err
 	}
-	given = min(ended, max(given, s.LastNumber, frozen.LastNumber))
+	terms, before, err := campaign.TermsInForce(t, s)
+	if err != nil {
+		return fill, err
+	}
+	given, err := lastGiven(t, &s, frozen.LastNumber)
+	if err != nil {
+		return fill, err
+	}
+	if n := len(terms.Skips); n > 0 { // a reconcile that was cut off has the gate's terms, and perhaps not its coupons
+		given = max(given, terms.Skips[n-1].After)
+	}
+	given = min(given, ended)
 	s.Epoch, s.DrainedThrough, s.Ceiling = next, ended, ended
 	if s.DecidedAt.Before(frozen.DecidedAt) {
 		s.DecidedAt = frozen.DecidedAt
@@ -148,18 +165,21 @@ func (e *Epochs) nextEpoch(t *sqldb.Tx, s campaign.Row, actor string, frozen rec
 	if err != nil {
 		return fill, err
 	}
+	err = campaign.AddLog(t, made.At, actor, "campaign.rebuild", campaign.Entry{Campaign: s.ID, Detail: campaign.LogDetail(firstcome.ChangeRebuild, "", campaign.JSON(rebuilt))})
+	if err != nil {
+		return fill, err
+	}
 	s.Version = made.Version
-	ceiling := e.store.Grant(&s)
-	payload, err := e.skipNumbers(t, &s, actor, given, ended)
+	ceiling, payload := e.store.Grant(&s), before
+	if given < ended && !s.Closed {
+		payload, err = e.changeTerms(t, &s, actor, before, terms.Skip(given, ended))
+	}
 	if err == nil {
 		_, err = t.Change(`UPDATE campaigns SET epoch = ?, drained_through = ?, applied = ?, rebuilding_at = NULL WHERE id = ?`,
 			s.Epoch, ended, s.Version, string(s.ID))
 	}
 	if err == nil {
 		fill.Past, err = carryLine(t, &s, carried, made.At)
-	}
-	if err == nil {
-		err = campaign.AddLog(t, made.At, actor, "campaign.rebuild", campaign.Entry{Campaign: s.ID, Detail: campaign.LogDetail(firstcome.ChangeRebuild, "", campaign.JSON(rebuilt))})
 	}
 	if err == nil {
 		s.OpenedAt, err = firstIssue(t, s)
@@ -172,18 +192,8 @@ func (e *Epochs) nextEpoch(t *sqldb.Tx, s campaign.Row, actor string, frozen rec
 	return fill, err
 }
 
-// skipNumbers changes the terms so that the numbers above given and up to ended have no rank. It returns the payload of the terms that are
-// in force afterwards. If an operator has closed the campaign, or no number is skipped, it changes nothing.
-func (e *Epochs) skipNumbers(t *sqldb.Tx, s *campaign.Row, actor string, given, ended int64) (payload string, err error) {
-	before, err := campaign.PayloadOf(t, s.ID, s.TermsVersion)
-	if err != nil || given >= ended || s.Closed {
-		return before, err
-	}
-	terms, err := campaign.DecodeTerms(before)
-	if err != nil {
-		return "", err
-	}
-	terms = terms.Skip(given, ended)
+// changeTerms adds a change of terms with which the next epoch begins. It returns the change's payload. before is the payload of the terms in force.
+func (e *Epochs) changeTerms(t *sqldb.Tx, s *campaign.Row, actor, before string, terms firstcome.Terms) (payload string, err error) {
 	if payload, err = campaign.EncodeTerms(terms, 0); err != nil {
 		return "", err
 	}
@@ -191,10 +201,10 @@ func (e *Epochs) skipNumbers(t *sqldb.Tx, s *campaign.Row, actor string, given, 
 	if err == nil {
 		err = campaign.PutTerms(t, s.ID, terms, made.Version, time.Time{})
 	}
-	s.Version, s.TermsVersion = made.Version, made.Version
 	if err == nil {
 		err = campaign.AddLog(t, made.At, actor, "campaign.update", campaign.Entry{Campaign: s.ID, Detail: campaign.LogDetail(firstcome.ChangeTerms, before, payload)})
 	}
+	s.Version, s.TermsVersion = made.Version, made.Version
 	return payload, err
 }
 

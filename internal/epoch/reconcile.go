@@ -134,12 +134,9 @@ func (e *Epochs) gateTerms(t *sqldb.Tx, s *campaign.Row, g recovery.GateState) (
 		err = e.concludeRebuilt(t, s, atGate{version: g.Version, inForce: g.InForce, lastNumber: g.LastNumber})
 	}
 	if err == nil {
-		before, err = campaign.PayloadOf(t, s.ID, s.TermsVersion)
+		terms, before, err = campaign.TermsInForce(t, *s)
 	}
 	if err != nil || behind {
-		if err == nil {
-			terms, err = campaign.DecodeTerms(before)
-		}
 		return terms, before, err
 	}
 	if terms, err = campaign.DecodeTerms(g.Payload); err != nil {

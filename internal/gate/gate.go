@@ -98,6 +98,8 @@ type Revision struct {
 	Epoch       int64
 	CampaignUID string // the campaign's UID: see firstcome.Change. If it is empty, the fields below are unknown too
 	Drained     int64  // as Through of the ledger's record.Result
+	// TermsVersion is the version of the terms in force, by the ledger. No gate refuses these terms.
+	TermsVersion int64
 	// Rebuilding means that an attempt at a rebuild has begun and not ended. Its owner may have died.
 	Rebuilding bool
 	// Reconciling means that a reconcile has begun and not ended: see recovery.Machine.

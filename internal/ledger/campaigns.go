@@ -83,11 +83,7 @@ func (cs *Campaigns) setTerms(t *sqldb.Tx, s campaign.Row, actor string, version
 	if s.Over() {
 		return 0, firstcome.ErrClosed
 	}
-	before, err := campaign.PayloadOf(t, s.ID, s.TermsVersion)
-	if err != nil {
-		return 0, err
-	}
-	was, err := campaign.DecodeTerms(before)
+	was, before, err := campaign.TermsInForce(t, s)
 	if err != nil {
 		return 0, err
 	}

@@ -59,6 +59,7 @@ func (m *Machine) run(ctx context.Context, begun Rebuild, why error, reconciled 
 		m.stats.lost.Add(a.fill.Lost)
 		m.note(id, nil)
 		m.Refuse(id, nil)
+		m.readTerms(ctx, id, a.fill.TermsVersion)
 	}
 	if m.onRebuilt != nil {
 		m.onRebuilt(done)

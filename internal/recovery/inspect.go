@@ -29,7 +29,9 @@ func (m *Machine) Run(ctx context.Context) error {
 	for {
 		active, unread := m.records.Active(ctx)
 		if unread == nil {
-			m.begun(active)
+			for _, a := range m.begun(active) {
+				m.readTerms(ctx, a.Campaign, a.TermsVersion)
+			}
 		}
 		now, err := m.gate.Runs(ctx)
 		if err == nil && !slices.Equal(now, runs) {

@@ -127,6 +127,9 @@ type Machine struct {
 	Auto bool
 	// Log, set before Run, has the logs of lines. If nil, this node cannot read them, and rebuilds no campaign whose line has a log.
 	Log LineLogs
+	// Terms, set before Run, reads a version of a campaign's terms into a cache of this node. A Machine calls it soon after terms have come into force,
+	// above all by its own rebuild or that of another node. So a claim that is decided by them finds them although the ledger does not answer then.
+	Terms func(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error)
 
 	records   Records
 	ledger    Ledger
@@ -198,6 +201,13 @@ func (m *Machine) Stats() Stats {
 	return Stats{
 		Verified: m.stats.verified.Load(), Begun: m.stats.begun.Load(), Finished: m.stats.finished.Load(), Failed: m.stats.failed.Load(), Lost: m.stats.lost.Load(),
 		Broken: broken, Rebuilding: rebuilding, RolledBack: rolledBack, StaleEpoch: staleEpoch,
+	}
+}
+
+// readTerms calls Terms. If that fails, the first claim that needs the terms reads them.
+func (m *Machine) readTerms(ctx context.Context, id firstcome.CampaignID, version int64) {
+	if m.Terms != nil {
+		_, _ = m.Terms(ctx, id, version)
 	}
 }
 

@@ -123,7 +123,8 @@ func (w *Watch) note(id firstcome.CampaignID, why error) {
 }
 
 // begun takes over the active campaigns as the ledger has them. The next look checks each campaign whose epoch has changed since the last call.
-func (w *Watch) begun(active []gate.Revision) {
+// begun returns the campaigns whose terms have changed since then.
+func (w *Watch) begun(active []gate.Revision) (changed []gate.Revision) {
 	now := make(map[firstcome.CampaignID]gate.Revision, len(active))
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -132,11 +133,15 @@ func (w *Watch) begun(active []gate.Revision) {
 		if was, known := w.noted[a.Campaign]; known && was.Epoch != a.Epoch {
 			w.doubted[a.Campaign] = true
 		}
+		if was, known := w.noted[a.Campaign]; known && was.TermsVersion != a.TermsVersion {
+			changed = append(changed, a)
+		}
 	}
 	w.noted = now
 	isOver := func(id firstcome.CampaignID) bool { _, is := now[id]; return !is } // or another gate decides it
 	maps.DeleteFunc(w.doubted, func(id firstcome.CampaignID, _ bool) bool { return isOver(id) })
 	maps.DeleteFunc(w.refused, func(id firstcome.CampaignID, why error) bool { return isOver(id) && errors.Is(why, gate.ErrStaleEpoch) })
+	return changed
 }
 
 // known returns the campaigns that this node knows to need a rebuild, to be refused, or to have a doubted gate.

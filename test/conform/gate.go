@@ -257,6 +257,8 @@ func setTerms(terms *firstcome.Terms, id firstcome.CampaignID, words []string) e
 			}
 		case "waitlist":
 			terms.Waitlist = value == "yes"
+		case "prizes":
+			*terms, err = withPrizes(*terms, value)
 		default:
 			err = fmt.Errorf("a vector has no term %q", name)
 		}
@@ -265,6 +267,30 @@ func setTerms(terms *firstcome.Terms, id firstcome.CampaignID, words []string) e
 		}
 	}
 	return nil
+}
+
+// withPrizes returns terms with prizes as a vector spells them: drink:1,twenty:2=20%,rest is three prizes, the second of which has a name of its own. none is no prizes.
+func withPrizes(terms firstcome.Terms, value string) (firstcome.Terms, error) {
+	if terms.Prizes, terms.Benefit = nil, []byte(`{}`); value == "none" {
+		return terms, nil
+	}
+	terms.Benefit = nil
+	for prize := range strings.SplitSeq(value, ",") {
+		of, name, named := strings.Cut(prize, "=")
+		id, quantity, bounded := strings.Cut(of, ":")
+		p := firstcome.Prize{ID: firstcome.PrizeID(id), Name: id}
+		if named {
+			p.Name = name
+		}
+		if bounded {
+			var err error
+			if p.Quantity, err = strconv.ParseInt(quantity, 10, 64); err != nil {
+				return terms, err
+			}
+		}
+		terms.Prizes = append(terms.Prizes, p)
+	}
+	return terms, nil
 }
 
 func offset(value string) (time.Time, error) {
@@ -278,7 +304,7 @@ func offset(value string) (time.Time, error) {
 // refusals are the errors that a vector may expect, by word.
 var refusals = map[string]error{
 	"no_campaign": firstcome.ErrNoCampaign, "no_coupon": firstcome.ErrNoCoupon, "exists": firstcome.ErrCampaignExists,
-	"below_in_force": firstcome.ErrBelowInForce, "campaign_closed": firstcome.ErrClosed, "already_voided": firstcome.ErrAlreadyVoided,
+	"below_in_force": firstcome.ErrBelowInForce, "prizes_fixed": firstcome.ErrPrizesFixed, "campaign_closed": firstcome.ErrClosed, "already_voided": firstcome.ErrAlreadyVoided,
 	"no_ticket": firstcome.ErrNoTicket, "served": firstcome.ErrServed, "mismatch": firstcome.ErrGateMismatch, "busy": firstcome.ErrBusy,
 }
 

@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"reflect"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -175,7 +176,7 @@ func (m *model) opens(now time.Time) bool {
 }
 
 func (m *model) issue(user firstcome.UserID, now time.Time, place waiter, direct bool) firstcome.Coupon {
-	c := firstcome.Coupon{Campaign: m.ID, Number: int64(len(m.coupons)) + 1, User: user, IssuedAt: now, Generation: place.generation, Ticket: place.ticket, Direct: direct}
+	c := firstcome.Coupon{Campaign: m.ID, Number: int64(len(m.coupons)) + 1, User: user, IssuedAt: now, TermsVersion: m.termsVersion, Generation: place.generation, Ticket: place.ticket, Direct: direct}
 	m.holds[user] = c.Number
 	m.coupons = append(m.coupons, c)
 	return c
@@ -187,31 +188,28 @@ func (m *model) changed() {
 	m.seen = m.now()
 }
 
-// setTerms changes quantity and window at once, as one change.
-func (m *model) setTerms(quantity int64, opens, closes time.Time) error {
-	return m.setAll(quantity, opens, closes, m.Pace, m.Waitlist)
-}
-
-// setAll changes all terms at once that decide.
-func (m *model) setAll(quantity int64, opens, closes time.Time, pace *firstcome.Pace, waitlist bool) error {
+// setTerms changes all terms at once, as one change.
+func (m *model) setTerms(edit func(*firstcome.Terms)) error {
+	terms := m.Terms
+	edit(&terms)
 	switch {
 	case m.Closed:
 		return firstcome.ErrClosed
-	case quantity < int64(len(m.holds)):
+	case terms.Quantity < int64(len(m.holds)):
 		return firstcome.ErrBelowInForce
-	}
-	samePace := pace == m.Pace || pace != nil && m.Pace != nil && *pace == *m.Pace
-	if samePace && waitlist == m.Waitlist && quantity == m.Quantity && opens.Equal(m.OpensAt) && closes.Equal(m.ClosesAt) {
+	case len(m.coupons) > 0 && terms.MovesPrizes(m.Terms): // P10: a number was given
+		return firstcome.ErrPrizesFixed
+	case reflect.DeepEqual(terms, m.Terms):
 		return nil
 	}
 	m.recallQuarantine()
 	m.sendAway(m.now(), false)
-	m.keepNarrow(opens, closes)
-	if m.isSoldOut() && waitlist {
+	m.keepNarrow(terms.OpensAt, terms.ClosesAt)
+	if m.isSoldOut() && terms.Waitlist {
 		m.quarantine()
 	}
-	m.giveBack(quantity - m.Quantity)
-	m.Quantity, m.OpensAt, m.ClosesAt, m.Pace, m.Waitlist = quantity, opens, closes, pace, waitlist
+	m.giveBack(terms.Quantity - m.Quantity)
+	m.Terms = terms
 	m.changed()
 	m.fill(m.seen)
 	m.sendAway(m.seen, true)

@@ -22,7 +22,7 @@ func agree(t *testing.T, s Subject) {
 		id := firstcome.CampaignID(fmt.Sprintf("walk-%d", campaigns))
 		w := begin(t.Context(), r, s, id)
 		steps := map[string]func(*rapid.T){
-			"claim": w.claim, "clock": w.clock, "quantity": w.quantity, "window": w.window, "turn": w.turn, "void": w.void, "": w.same,
+			"claim": w.claim, "clock": w.clock, "quantity": w.quantity, "window": w.window, "prizes": w.prizes, "turn": w.turn, "void": w.void, "": w.same,
 		}
 		if k, ok := s.(Killable); ok {
 			steps["kill"] = func(r *rapid.T) { kill(r, k) }
@@ -77,7 +77,7 @@ func (w *walk) claim(r *rapid.T) {
 	}
 	for n, user := range users {
 		want, got := w.m.claim(user, false), got[n]
-		if got.Outcome != want.Outcome || got.Coupon.Number != want.Coupon.Number || got.Coupon.User != want.Coupon.User ||
+		if got.Outcome != want.Outcome || got.Coupon.Number != want.Coupon.Number || got.Coupon.User != want.Coupon.User || got.Coupon.TermsVersion != want.Coupon.TermsVersion ||
 			!got.At.Equal(want.At) || got.Version != want.Version || got.TermsVersion != want.TermsVersion || got.InForce != want.InForce || !got.Since.Equal(want.Since) || !got.OpenedAt.Equal(want.OpenedAt) || !got.Coupon.IssuedAt.Equal(want.Coupon.IssuedAt) {
 			r.Fatalf("claim %d by %q: the gate says %+v, the rule %+v", n, user, got, want)
 		}
@@ -102,7 +102,7 @@ func (w *walk) clock(r *rapid.T) {
 
 func (w *walk) quantity(r *rapid.T) {
 	quantity := rapid.SampledFrom([]int64{0, 1, 2, 3, 5, 8, firstcome.Unlimited}).Draw(r, "quantity")
-	w.setTerms(r, "quantity", quantity, w.m.OpensAt, w.m.ClosesAt)
+	w.setTerms(r, "quantity", func(t *firstcome.Terms) { t.Quantity = quantity })
 }
 
 // window changes when the campaign opens and closes, also to what is over, and now and then the quantity with it.
@@ -117,12 +117,18 @@ func (w *walk) window(r *rapid.T) {
 	if rapid.IntRange(0, 3).Draw(r, "with the quantity if 0") == 0 {
 		quantity = rapid.SampledFrom([]int64{2, 5, firstcome.Unlimited}).Draw(r, "quantity")
 	}
-	w.setTerms(r, "window", quantity, at("opens", 5*time.Second, 10*time.Second), at("closes", 20*time.Second, 30*time.Second))
+	opens, closes := at("opens", 5*time.Second, 10*time.Second), at("closes", 20*time.Second, 30*time.Second)
+	w.setTerms(r, "window", func(t *firstcome.Terms) { t.Quantity, t.OpensAt, t.ClosesAt = quantity, opens, closes })
 }
 
-func (w *walk) setTerms(r *rapid.T, what string, quantity int64, opens, closes time.Time) {
-	err := w.s.SetTerms(w.ctx, w.m.ID, func(t *firstcome.Terms) { t.Quantity, t.OpensAt, t.ClosesAt = quantity, opens, closes })
-	w.agrees(r, what, err, w.m.setTerms(quantity, opens, closes))
+// prizes changes the prizes, or only a name (P10). The sum of their quantities is 0, so that any quantity of the campaign is allowed.
+func (w *walk) prizes(r *rapid.T) {
+	prizes := rapid.SampledFrom([]string{"none", "drink", "twenty", "drink=Coffee", "drink=Tea"}).Draw(r, "prizes")
+	w.setTerms(r, "prizes", func(t *firstcome.Terms) { *t, _ = withPrizes(*t, prizes) })
+}
+
+func (w *walk) setTerms(r *rapid.T, what string, edit func(*firstcome.Terms)) {
+	w.agrees(r, what, w.s.SetTerms(w.ctx, w.m.ID, edit), w.m.setTerms(edit))
 }
 
 func (w *walk) turn(r *rapid.T) {

@@ -1,6 +1,9 @@
 package sim
 
 import (
+	"context"
+
+	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
@@ -35,11 +38,15 @@ type bug struct {
 	remade  func(*Gate) recovery.Gate                        // the gate, as its Machine asks it
 	refills func(*Ledger) rebuilds                           // and the ledger
 	log     func(*town, recovery.LineLogs) recovery.LineLogs // where lines are logged
+	terms   func(*wire, readTerms) readTerms                 // what reads the terms of a coupon
 	// heedless makes recorders settle entries of any epoch.
 	heedless bool
 	// deaf makes nodes keep using a gate although they know that its epoch has ended.
 	deaf bool
 }
+
+// readTerms reads the terms of a campaign as of a version.
+type readTerms = func(context.Context, firstcome.CampaignID, int64) (firstcome.Terms, error)
 
 // put returns what a bug puts in the place of a part.
 func put[T any](spoil func(*wire, T) T, w *wire, part T) T {

@@ -26,6 +26,7 @@ type history struct {
 	breaches []breach
 	lineup   lineup
 	promised promised
+	ranks    ranks
 	stop     *asked // the last pause or close that was answered, after which nobody may be given anything; nil: none
 }
 
@@ -262,6 +263,9 @@ func (h *history) answered(a *asked, d firstcome.Decision, err error) {
 	if !d.Outcome.HasCoupon() {
 		h.refused(a)
 		return
+	}
+	if terms, err := a.node.answerer.Terms(context.Background(), campaign, d.Coupon.TermsVersion); err == nil {
+		h.ranks.told = append(h.ranks.told, rankOf(d.Coupon, terms))
 	}
 	given := h.issueOf(a.number)
 	if given == nil || given.User != firstcome.UserID(a.name) {

@@ -24,6 +24,9 @@ type Ledger struct {
 	mu sync.Mutex // guards what follows
 	archive
 	attempts int64 // the highest number that an attempt ever had
+
+	// onEnd is told of each epoch that ends: the last number known to be given, and the epoch's last number.
+	onEnd func(given, through int64)
 }
 
 // An account is what the ledger has of a campaign.

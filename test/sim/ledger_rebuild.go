@@ -177,7 +177,7 @@ func (l *Ledger) Active(context.Context) (all []gate.Revision, err error) {
 	defer l.mu.Unlock()
 	for id, a := range l.campaigns {
 		all = append(all, gate.Revision{
-			Campaign: id, CampaignUID: campaignUID, Version: a.Version, Applied: a.applied, Epoch: a.epoch, Drained: a.drained, Rebuilding: !a.rebuildingAt.IsZero(),
+			Campaign: id, CampaignUID: campaignUID, Version: a.Version, Applied: a.applied, Epoch: a.epoch, Drained: a.drained, TermsVersion: a.termsVersion, Rebuilding: !a.rebuildingAt.IsZero(),
 			Reconciling: a.reconciling() != nil, Creating: a.applied == 0 && a.highest() == 0,
 		})
 	}
@@ -253,7 +253,7 @@ func (l *Ledger) FinishRebuild(_ context.Context, r recovery.Rebuild, loaded rec
 		case l.mark(a) != loaded.Mark:
 			return recovery.ErrMoved
 		}
-		if err := l.conclude(a, 0); err != nil {
+		if err := l.conclude(a, atGate{frozen.Version, frozen.TermsVersion, 0, frozen.LastNumber}); err != nil {
 			return err
 		}
 		fill = l.nextEpoch(a, frozen, loaded)
@@ -262,8 +262,11 @@ func (l *Ledger) FinishRebuild(_ context.Context, r recovery.Rebuild, loaded rec
 	return fill, err
 }
 
-// conclude does what has not reached the gate, as the gate would have done it, which has so many coupons in force, if that are more.
-func (l *Ledger) conclude(a *account, inForce int64) error {
+// An atGate is what a gate that no longer decides knows of a campaign.
+type atGate struct{ version, termsVersion, inForce, last int64 }
+
+// conclude does what the ledger has not noted as applied, as the gate did it or would have done it.
+func (l *Ledger) conclude(a *account, g atGate) error {
 	if a.applied == a.Version {
 		return nil
 	}
@@ -272,8 +275,21 @@ func (l *Ledger) conclude(a *account, inForce int64) error {
 		return nil
 	}
 	d := a.changes[a.applied]
-	lower := d.Kind == firstcome.ChangeTerms && d.Version > a.termsVersion && d.Terms.Quantity < max(inForce, a.inForce()+int64(len(l.letters)))
-	return a.conclude(lower)
+	if d.Kind != firstcome.ChangeTerms || d.Version <= a.termsVersion {
+		return a.conclude(false)
+	}
+	taken := g.termsVersion
+	for _, c := range a.coupons {
+		taken = max(taken, c.TermsVersion)
+	}
+	switch {
+	case taken >= d.Version:
+		return a.conclude(false)
+	case g.version >= d.Version:
+		return a.conclude(true)
+	}
+	lower := d.Terms.Quantity < max(g.inForce, a.inForce()+int64(len(l.letters)))
+	return a.conclude(lower || d.Before > 0 && max(a.highest(), g.last) >= d.Before)
 }
 
 // nextEpoch ends an epoch: every number that may have been given, and that nobody has, is lost.
@@ -290,10 +306,19 @@ func (l *Ledger) nextEpoch(a *account, frozen recovery.Frozen, loaded recovery.L
 			lost++
 		}
 	}
+	given := min(ended, max(a.highest(), frozen.LastNumber))
+	if n := len(a.Skips); n > 0 {
+		given = max(given, a.Skips[n-1].After)
+	}
 	a.drained, a.ceiling, a.rebuildingAt = ended, ended, time.Time{}
 	a.decidedAt = later(a.decidedAt, frozen.DecidedAt)
 	a.applied = l.number(a, firstcome.Change{Kind: firstcome.ChangeRebuild, Epoch: a.epoch, Terms: firstcome.Terms{Log: loaded.Log}})
 	a.changes[a.applied-1].anew = loaded.Anew
+	if given < ended && !a.Closed {
+		a.Terms = a.Skip(given, ended)
+		a.applied = l.number(a, firstcome.Change{Kind: firstcome.ChangeTerms, Terms: a.Terms})
+		a.termsVersion = a.applied
+	}
 	lostPlaces := a.carry(frozen.Line, loaded.Carried)
 	begins := a.Campaign
 	begins.Log = loaded.Log
@@ -303,7 +328,7 @@ func (l *Ledger) nextEpoch(a *account, frozen recovery.Frozen, loaded recovery.L
 		}
 	}
 	return recovery.Refill{
-		Campaign: begins, TermsVersion: a.termsVersion, Epoch: a.epoch, LastNumber: ended, Ceiling: l.grant(a).Ceiling,
+		Campaign: begins, TermsVersion: a.termsVersion, Payload: payloadOf(a.Terms), Epoch: a.epoch, LastNumber: ended, Ceiling: l.grant(a).Ceiling,
 		Issued: int64(len(a.coupons)), DecidedAt: a.decidedAt, Lost: lost,
 		Line: a.line.Line, Past: slices.Clone(a.line.Past), LostPlaces: lostPlaces,
 	}

@@ -98,7 +98,7 @@ func (t *town) boot(name string) *node {
 	teller := line.NewTeller(over, places)
 	n.issuer = issue.NewIssuer(put(b.claims, at, gate.Decider(over)), issue.Options{OnJoin: lines.Joined, OnChange: lines.Changed, Teller: teller})
 	n.places = teller
-	n.answerer = &issue.Answerer{Issuer: n.issuer, Coupons: over, Waiter: waiter, Terms: t.ledger.Terms, Wait: answerWait}
+	n.answerer = &issue.Answerer{Issuer: n.issuer, Coupons: over, Waiter: waiter, Terms: remembers(put(b.terms, at, t.ledger.Terms)), Wait: answerWait}
 	n.operator = operate.NewRemote(operate.Ledger{Campaigns: book, Letters: book, Reads: book}, n.issuer, n.answerer, changer, g, unasked{machine})
 	if b.kind.putsBack {
 		n.operator = operate.NewRemote(operate.Ledger{Campaigns: book, Letters: book, Reads: book}, n.issuer, n.answerer, changer, g, asking{machine})
@@ -120,6 +120,24 @@ func (t *town) boot(name string) *node {
 		start()
 	})
 	return n
+}
+
+// remembers returns what reads terms as a node does, which keeps what it has read.
+func remembers(read readTerms) readTerms {
+	var mu sync.Mutex
+	kept := map[int64]firstcome.Terms{}
+	return func(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if terms, is := kept[version]; is {
+			return terms, nil
+		}
+		terms, err := read(ctx, id, version)
+		if err == nil {
+			kept[version] = terms
+		}
+		return terms, err
+	}
 }
 
 // kill ends a node: its memory is gone, and some of its calls may still arrive.

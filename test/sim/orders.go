@@ -38,6 +38,9 @@ func (l *Ledger) number(a *account, change firstcome.Change) int64 {
 	a.Version++
 	a.decidedAt = later(a.decidedAt, l.Clock())
 	change.Campaign, change.Version, change.At = a.ID, a.Version, a.decidedAt
+	if change.Kind == firstcome.ChangeTerms {
+		change.Payload = payloadOf(change.Terms)
+	}
 	a.changes = append(a.changes, deed{Change: change})
 	return a.Version
 }
@@ -56,11 +59,16 @@ func (l *Ledger) change(id firstcome.CampaignID, do func(*account) error) error 
 	})
 }
 
-// SetTerms is operate.Ledger's. A lower quantity is only proposed: the gate may refuse it.
+// SetTerms is operate.Ledger's. A lower quantity, and prizes that move, are only proposed: the gate may refuse them.
 func (l *Ledger) SetTerms(_ context.Context, _ string, id firstcome.CampaignID, _ int64, edit func(*firstcome.Terms)) (made int64, err error) {
 	err = l.change(id, func(a *account) error {
 		terms := a.Terms
 		edit(&terms)
+		terms.Skips = a.Skips
+		before := int64(0)
+		if terms.MovesPrizes(a.Terms) {
+			before = terms.NumberOf(1)
+		}
 		switch {
 		case a.Closed:
 			return firstcome.ErrClosed
@@ -68,11 +76,13 @@ func (l *Ledger) SetTerms(_ context.Context, _ string, id firstcome.CampaignID, 
 			return terms.Check()
 		case terms.Quantity < a.inForce():
 			return firstcome.ErrBelowInForce
-		case terms.Quantity == a.Quantity && samePace(terms.Pace, a.Pace) && terms.Waitlist == a.Waitlist && terms.OpensAt.Equal(a.OpensAt) && terms.ClosesAt.Equal(a.ClosesAt):
+		case before > 0 && a.highest() >= before:
+			return firstcome.ErrPrizesFixed
+		case payloadOf(terms) == payloadOf(a.Terms):
 			return nil
 		}
-		made = l.number(a, firstcome.Change{Kind: firstcome.ChangeTerms, Terms: terms})
-		if terms.Quantity >= a.Quantity {
+		made = l.number(a, firstcome.Change{Kind: firstcome.ChangeTerms, Terms: terms, Before: before})
+		if terms.Quantity >= a.Quantity && before == 0 {
 			a.Terms, a.termsVersion = terms, made
 		}
 		return nil
@@ -131,10 +141,16 @@ func (l *Ledger) Campaign(_ context.Context, id firstcome.CampaignID) (s ledger.
 	return s, err
 }
 
-// Terms returns the terms of a campaign as of a version.
+// Terms returns the terms of a campaign as of a version: those of the reconcile after it if the ledger has forgotten the version.
 func (l *Ledger) Terms(_ context.Context, id firstcome.CampaignID, version int64) (terms firstcome.Terms, err error) {
 	err = l.of(id, func(a *account) error {
-		for _, d := range a.changes[:min(version, a.Version)] {
+		if version > a.Version {
+			return &gate.LedgerRolledBackError{Campaign: id}
+		}
+		for version > 0 && a.changes[version-1].Kind == forgotten {
+			version++
+		}
+		for _, d := range a.changes[:version] {
 			if hasTerms(d) && !d.refused {
 				terms = d.Terms
 			}
@@ -185,7 +201,7 @@ func (a *account) conclude(refused bool) error {
 	proposed := d.Kind == firstcome.ChangeTerms && d.Version > a.termsVersion
 	switch {
 	case refused && !proposed:
-		return errors.New("the gate refused a change that does not lower the quantity")
+		return errors.New("the gate refused a change that it must accept")
 	case proposed && !refused:
 		a.Terms, a.termsVersion = d.Terms, d.Version
 	}
@@ -193,10 +209,13 @@ func (a *account) conclude(refused bool) error {
 	return nil
 }
 
-// Refused implements gate.ChangeBook.
+// Refusal implements gate.ChangeLog.
 func (l *Ledger) Refusal(_ context.Context, id firstcome.CampaignID, version int64) (refusal, err error) {
 	err = l.of(id, func(a *account) error {
-		if a.changes[version-1].refused {
+		switch d := a.changes[version-1]; {
+		case d.refused && d.Before > 0:
+			refusal = firstcome.ErrPrizesFixed
+		case d.refused:
 			refusal = firstcome.ErrBelowInForce
 		}
 		return nil

@@ -20,6 +20,7 @@ func (h *history) verdict() []breach {
 		}
 	}
 	h.kept()
+	h.ranked()
 	for _, b := range h.town.ledger.broken(campaign) {
 		h.breach(b.promise, "ledger: %s", b.text)
 	}
@@ -92,7 +93,7 @@ func (h *history) kept() {
 	if a.inForce() != c.InForce() {
 		h.breach("gate", "%d coupons are in force in the ledger, and %d at the gate", a.inForce(), c.InForce())
 	}
-	if a.Version != c.Version || a.Quantity != c.Quantity || a.Paused != c.Paused || a.Closed != c.Closed || !a.OpensAt.Equal(c.OpensAt) || !a.ClosesAt.Equal(c.ClosesAt) {
+	if a.Version != c.Version || a.Quantity != c.Quantity || a.Paused != c.Paused || a.Closed != c.Closed || a.MovesPrizes(c.Terms) || !a.OpensAt.Equal(c.OpensAt) || !a.ClosesAt.Equal(c.ClosesAt) {
 		h.breach("changes", "the ledger is at version %d with a quantity of %d, and the gate at %d with %d", a.Version, a.Quantity, c.Version, c.Quantity)
 	}
 }

@@ -77,7 +77,7 @@ func (h *history) forgets() {
 			i.voided = 0
 		}
 	}
-	h.asked, h.stop = nil, nil
+	h.asked, h.stop, h.ranks.told = nil, nil, nil
 	if h.lineup.owners = nil; h.town.topic == nil { // with a topic, its log still has the line
 		h.lineup = lineup{}
 	}

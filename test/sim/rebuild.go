@@ -138,7 +138,7 @@ func (g *Gate) GateState(_ context.Context, r gate.Revision) (s recovery.GateSta
 	return recovery.GateState{
 		Was: c.run, Is: g.run.ID, Frozen: c.frozen > 0, Attempt: max(c.frozen, c.attempt), Ceiling: c.Ceiling, ClosedAt: c.ClosedAt, Epoch: c.Epoch, Version: c.Version, LastNumber: c.Last, Ticket: c.lastTicket(), DrainedThrough: c.Drained,
 		InForce: c.InForce(), Holders: c.InForce(), Log: c.Log, Quantity: c.Quantity, OpensAt: c.OpensAt, ClosesAt: c.ClosesAt, Paused: c.Paused, Closed: c.Closed,
-		DecidedAt: c.Seen, Line: c.Lined, Pace: c.Pace, Waitlist: c.Waitlist,
+		DecidedAt: c.Seen, Line: c.Lined, Pace: c.Pace, Waitlist: c.Waitlist, Payload: c.Payload,
 	}, nil
 }
 
@@ -204,7 +204,7 @@ func (g *Gate) Freeze(_ context.Context, r recovery.Rebuild) (f recovery.Frozen,
 	}
 	c.frozen = r.Attempt
 	g.forget(r)
-	return recovery.Frozen{RunID: g.run.ID, Version: c.Version, Epoch: c.Epoch, Drained: c.Drained, DecidedAt: c.Seen, Instants: c.Instants, Line: c.Line}, nil
+	return recovery.Frozen{RunID: g.run.ID, Version: c.Version, TermsVersion: c.TermsVersion, LastNumber: c.Last, Epoch: c.Epoch, Drained: c.Drained, DecidedAt: c.Seen, Instants: c.Instants, Line: c.Line}, nil
 }
 
 // forget removes what this attempt and those before it loaded. mu is held.
@@ -336,7 +336,7 @@ func (g *Gate) Replace(_ context.Context, r recovery.Rebuild, f recovery.Frozen,
 	}
 	clock := g.Clock().UTC()
 	made := &course{run: g.run.ID, attempt: r.Attempt, Course: stage.Course{
-		Campaign: fill.Campaign, TermsVersion: fill.TermsVersion, Epoch: fill.Epoch, Ceiling: fill.Ceiling, CampaignUID: campaignUID,
+		Campaign: fill.Campaign, TermsVersion: fill.TermsVersion, Payload: fill.Payload, Epoch: fill.Epoch, Ceiling: fill.Ceiling, CampaignUID: campaignUID,
 		Last: fill.LastNumber, Drained: fill.LastNumber, Holders: maps.Clone(l.holders), Refused: map[int64]bool{}, Seen: later(fill.DecidedAt, clock), Happened: c.Happened,
 		Lined: fill.Pace != nil || fill.Line.Generation > 1,
 		Queue: stage.Queue{Line: fill.Line, People: slices.Clone(l.people), Joined: map[firstcome.UserID]bool{}, Left: map[firstcome.UserID]stage.TicketName{}, Past: slices.Clone(fill.Past)},

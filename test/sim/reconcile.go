@@ -119,17 +119,14 @@ func (l *Ledger) adopt(a *account, g recovery.GateState, voids int64) error {
 	terms := a.Terms
 	if a.Version > g.Version { // the gate lacks a change: it is done first
 		if a.applied < a.Version {
-			if err := l.conclude(a, g.InForce); err != nil {
+			if err := l.conclude(a, atGate{version: g.Version, inForce: g.InForce, last: g.LastNumber}); err != nil {
 				return err
 			}
 		}
 		terms = a.Terms
 	} else {
-		terms.Quantity, terms.OpensAt, terms.ClosesAt = g.Quantity, g.OpensAt, g.ClosesAt
-		if g.Line {
-			terms.Pace, terms.Waitlist = g.Pace, g.Waitlist
-			terms.Log = cmp.Or(g.Log, terms.Log) // from where the gate's epoch begins
-		}
+		terms = termsIn(g.Payload)
+		terms.Log = cmp.Or(g.Log, terms.Log) // from where the gate's epoch begins
 		a.Paused, a.Closed, a.ClosedAt = g.Paused, g.Closed, g.ClosedAt
 	}
 	for a.Version < g.Version {

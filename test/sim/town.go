@@ -75,6 +75,7 @@ func build(drawn *rand.Rand, b *bug) *town {
 	t.ledger = NewLedger(time.Now)
 	t.ledger.Backlog = int64(t.IntN(4)) // 0 means no limit
 	t.history = &history{town: t, promised: newPromised()}
+	t.ledger.onEnd = t.ranks.ended
 	t.names = []string{"n1", "n2", "n3"}[:1+t.IntN(3)]
 	newcomers := 0
 	if t.follows {
@@ -101,6 +102,9 @@ func build(drawn *rand.Rand, b *bug) *town {
 	if t.paced {
 		terms.Pace = t.pace()
 		terms.Waitlist = terms.Pace != nil && t.IntN(3) == 0
+	}
+	if terms.Quantity%2 == 0 {
+		prized(&terms, twoPrizes())
 	}
 	if b.kind.logs {
 		t.logs(&terms)
@@ -345,6 +349,8 @@ func (t *town) order(p *person, n *node) {
 		terms(show("a quantity changed by", by), func(terms *firstcome.Terms) { terms.Quantity = max(0, terms.Quantity+by) })
 	case 14:
 		terms("another opening", func(terms *firstcome.Terms) { terms.OpensAt, terms.ClosesAt = at, time.Time{} })
+	case 17:
+		t.reprizes(terms)
 	case 16:
 		if t.paced {
 			t.repace(terms)

@@ -409,7 +409,7 @@ func (p paper) Applied(ctx context.Context, c firstcome.Change, refused bool) er
 	return err
 }
 
-// Refused implements gate.ChangeBook.
+// Refusal implements gate.ChangeLog.
 func (p paper) Refusal(ctx context.Context, id firstcome.CampaignID, version int64) (error, error) {
 	return ask(ctx, p.wire, "the ledger", show("whether change", version, "was refused"), func() (error, error) { return p.Ledger.Refusal(ctx, id, version) })
 }

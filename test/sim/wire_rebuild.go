@@ -286,6 +286,15 @@ func (p paper) LastRebuild(ctx context.Context, id firstcome.CampaignID) (recove
 // FinishRebuild implements recovery.Ledger.
 func (p paper) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded recovery.Loaded, frozen recovery.Frozen) (recovery.Refill, error) {
 	return ask(ctx, p.wire, "the ledger", show("to end epoch", r.Epoch, "for attempt", r.Attempt), func() (recovery.Refill, error) {
-		return p.rebuilds.FinishRebuild(ctx, r, loaded, frozen)
+		given := int64(0)
+		_ = p.Ledger.of(r.Campaign, func(a *account) error {
+			given = max(a.highest(), frozen.LastNumber)
+			return nil
+		})
+		fill, err := p.rebuilds.FinishRebuild(ctx, r, loaded, frozen)
+		if err == nil {
+			p.Ledger.onEnd(given, fill.LastNumber)
+		}
+		return fill, err
 	})
 }

@@ -65,7 +65,7 @@ func (c *Course) Change(change firstcome.Change, clock, now time.Time, quarantin
 		if c.Log != nil {
 			change.Terms.Log = c.Log // from where the epoch begins
 		}
-		c.Terms, c.TermsVersion = change.Terms, change.Version
+		c.Terms, c.TermsVersion, c.Payload = change.Terms, change.Version, change.Payload
 		c.Lined = c.Lined || c.Pace != nil
 	case firstcome.ChangePause, firstcome.ChangeResume:
 		c.Paused = change.Kind == firstcome.ChangePause
@@ -101,7 +101,7 @@ func (c *Course) Apply(r Rules, at time.Time, change firstcome.Change) (refused 
 		return false, b, gate.ErrGap
 	}
 	c.Version = change.Version
-	if change.Kind == firstcome.ChangeTerms && change.Terms.Quantity < c.InForce() {
+	if change.Kind == firstcome.ChangeTerms && (change.Terms.Quantity < c.InForce() || change.Before > 0 && c.Last >= change.Before) {
 		c.Refused[c.Version] = true
 	} else {
 		c.Ceiling = max(c.Ceiling, change.Ceiling)

@@ -21,8 +21,9 @@ type Rules struct {
 type Course struct {
 	firstcome.Campaign
 	TermsVersion, Epoch int64
-	Ceiling             int64 // 0 if none was set
-	Last, Drained       int64 // the last number; up to which all have left the journal
+	Payload             string // of the terms: see firstcome.Change
+	Ceiling             int64  // 0 if none was set
+	Last, Drained       int64  // the last number; up to which all have left the journal
 	Holders             map[firstcome.UserID]firstcome.Coupon
 	Refused             map[int64]bool // versions
 	Seen                time.Time      // the latest instant that a later one may not be before

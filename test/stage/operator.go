@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -27,7 +28,7 @@ type Operator struct {
 type campaign struct {
 	firstcome.Campaign
 	refused int64                      // versions that the gate has used up for nothing
-	before  int64                      // those of them before the last change of terms
+	terms   map[int64]int64            // the versions of terms, without the versions that were used up before, by version
 	users   map[int64]firstcome.UserID // by number
 	voided  map[int64]bool
 }
@@ -78,7 +79,8 @@ func (o *Operator) Issue(ctx context.Context, order gate.Order, id firstcome.Cam
 func (o *Operator) counted(id firstcome.CampaignID, decisions []firstcome.Decision) []firstcome.Decision {
 	for n := range decisions {
 		decisions[n].Version -= o.usedUp(id)
-		decisions[n].TermsVersion -= o.usedUpByTerms(id)
+		decisions[n].TermsVersion = o.termsVersion(id, decisions[n].TermsVersion)
+		decisions[n].Coupon.TermsVersion = o.termsVersion(id, decisions[n].Coupon.TermsVersion)
 	}
 	return decisions
 }
@@ -90,6 +92,9 @@ func (o *Operator) Serve(ctx context.Context, id firstcome.CampaignID, limit int
 	defer o.mu.Unlock()
 	for _, c := range served.Coupons {
 		o.campaigns[id].users[c.Number] = c.User
+	}
+	for n := range served.Coupons {
+		served.Coupons[n].TermsVersion = o.campaigns[id].terms[served.Coupons[n].TermsVersion]
 	}
 	return served, err
 }
@@ -161,14 +166,14 @@ func (o *Operator) usedUp(id firstcome.CampaignID) int64 {
 	return 0
 }
 
-// usedUpByTerms is usedUp when the terms were last changed.
-func (o *Operator) usedUpByTerms(id firstcome.CampaignID) int64 {
+// termsVersion returns a version of terms as a gate counts it that refuses nothing after it took it.
+func (o *Operator) termsVersion(id firstcome.CampaignID, version int64) int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if c, ok := o.campaigns[id]; ok {
-		return c.before
+		return c.terms[version]
 	}
-	return 0
+	return version
 }
 
 // Create makes a campaign.
@@ -182,7 +187,7 @@ func (o *Operator) Create(ctx context.Context, id firstcome.CampaignID, terms fi
 	if _, err := o.Gates[0].Apply(ctx, change); err != nil {
 		return err
 	}
-	o.campaigns[id] = &campaign{Campaign: firstcome.Campaign{ID: id, Terms: terms, Version: 1}, users: map[int64]firstcome.UserID{}, voided: map[int64]bool{}}
+	o.campaigns[id] = &campaign{Campaign: firstcome.Campaign{ID: id, Terms: terms, Version: 1}, terms: map[int64]int64{1: 1}, users: map[int64]firstcome.UserID{}, voided: map[int64]bool{}}
 	return nil
 }
 
@@ -209,16 +214,19 @@ func (o *Operator) SetTerms(ctx context.Context, id firstcome.CampaignID, edit f
 	if c.Closed {
 		return firstcome.ErrClosed
 	}
-	samePace := terms.Pace == c.Pace || terms.Pace != nil && c.Pace != nil && *terms.Pace == *c.Pace
-	if samePace && terms.Waitlist == c.Waitlist && terms.Quantity == c.Quantity && terms.OpensAt.Equal(c.OpensAt) && terms.ClosesAt.Equal(c.ClosesAt) {
+	if reflect.DeepEqual(terms, c.Terms) {
 		return nil
 	}
-	refused, err := o.change(ctx, c, firstcome.Change{Kind: firstcome.ChangeTerms, Terms: terms})
+	change, refusal := firstcome.Change{Kind: firstcome.ChangeTerms, Terms: terms}, firstcome.ErrBelowInForce
+	if terms.MovesPrizes(c.Terms) {
+		change.Before, refusal = terms.NumberOf(1), firstcome.ErrPrizesFixed
+	}
+	refused, err := o.change(ctx, c, change)
 	if refused {
-		return firstcome.ErrBelowInForce
+		return refusal
 	}
 	if err == nil {
-		c.Terms, c.before = terms, c.refused
+		c.Terms, c.terms[c.Version] = terms, c.Version-c.refused
 	}
 	return err
 }
