@@ -70,7 +70,9 @@ func TestF80P10RanksGoOnBehindEachLossOfRedis(t *testing.T) {
 		d.issue("c", people("lost-", 20)...)
 		d.empties()
 		stage.Same(t, "the next claim, and one of a user whose coupon was lost", []string{"41:drink", "42:drink"}, d.prizes("second-0", "lost-0"))
-		d.terms(func(terms *firstcome.Terms) { terms.Prizes = append(slices.Clone(terms.Prizes[:2]), firstcome.Prize{ID: "shipping", Name: "Shipping"}) })
+		d.terms(func(terms *firstcome.Terms) {
+			terms.Prizes = append(slices.Clone(terms.Prizes[:2]), firstcome.Prize{ID: "shipping", Name: "Shipping"})
+		})
 		d.recordsAll()
 		d.empties()
 		d.empties()
@@ -205,8 +207,8 @@ func TestF83AReconcileThatARebuildEndsKeepsTheRanks(t *testing.T) {
 	}
 }
 
-// TestF84P10PrizesThatAreEditedAsTheCampaignOpensAreRefusedOnceANumberIsGiven has the ledger number a change of the prizes, while it knows of no coupon, and the
-// gate give numbers before it gets the change. Another node brings it there, or rebuilds the gate without it.
+// TestF84P10PrizesThatAreEditedAsTheCampaignOpensAreRefusedOnceANumberIsGiven numbers a change of the prizes while the ledger knows of no coupon. The gate gives
+// numbers before it gets the change. Another node brings it there, or rebuilds the gate without it.
 func TestF84P10PrizesThatAreEditedAsTheCampaignOpensAreRefusedOnceANumberIsGiven(t *testing.T) {
 	for name, brings := range map[string]func(d *desk){
 		"brought":              func(d *desk) { d.reaches("c", nil) },
@@ -251,8 +253,8 @@ func (d *desk) apply() {
 	}
 }
 
-// TestF84P10PrizesThatTheGateTookBeforeTheFirstNumberStay has a gate take new prizes, which the ledger does not note, and give numbers under them. Then the gate
-// is rebuilt.
+// TestF84P10PrizesThatTheGateTookBeforeTheFirstNumberStay brings new prizes to a gate, which the ledger does not note. The gate gives numbers under them, and then
+// it is rebuilt.
 func TestF84P10PrizesThatTheGateTookBeforeTheFirstNumberStay(t *testing.T) {
 	for name, ends := range map[string]func(d *desk){
 		"a gate that is there": func(d *desk) { d.recordsAll() },

@@ -2,17 +2,17 @@ package sim
 
 import (
 	"context"
+	"encoding/json"
 	"reflect"
 
 	"github.com/firstcome/firstcome"
-	rows "github.com/firstcome/firstcome/internal/campaign"
 )
 
 // payloadOf returns the text of terms, which the ledger numbers and the gate keeps.
 func payloadOf(terms firstcome.Terms) string {
-	text, err := rows.EncodeTerms(terms, 0)
+	text, err := json.Marshal(terms)
 	must(err)
-	return text
+	return string(text)
 }
 
 // twoPrizes are the prizes of every other town.
@@ -28,9 +28,8 @@ func prized(terms *firstcome.Terms, prizes []firstcome.Prize) {
 }
 
 // termsIn returns the terms of a payload.
-func termsIn(payload string) firstcome.Terms {
-	terms, err := rows.DecodeTerms(payload)
-	must(err)
+func termsIn(payload string) (terms firstcome.Terms) {
+	must(json.Unmarshal([]byte(payload), &terms))
 	return terms
 }
 
