@@ -38,7 +38,10 @@ func TestP10PrizesCostAClaimNoRowAndNoStatement(t *testing.T) {
 		}
 		return work
 	}
-	want := map[string]int64{}
+	want := map[string]int64{ // 119 users get a coupon, each a row
+		"COM_SELECT": 9, "COM_INSERT": 2, "COM_UPDATE": 2, "COM_DELETE": 0, "COM_COMMIT": 2,
+		"HANDLER_WRITE": 119, "HANDLER_UPDATE": 2, "HANDLER_DELETE": 0,
+	}
 	costs("warm", firstcome.Terms{})
 	stage.Same(t, "without prizes", want, costs("plain", firstcome.Terms{Benefit: []byte(`{"percent":20}`)}))
 	stage.Same(t, "with prizes", want, costs("prizes", firstcome.Terms{Prizes: prizes}))
