@@ -15,7 +15,7 @@ type rankAudit struct {
 	*ledgerAudit
 	*Breaches
 	groups  []termsGroup
-	changes []Change // that can be read
+	changes []Change // of terms, and rebuilds
 	lost    []firstcome.Range
 }
 
@@ -34,7 +34,7 @@ func (a *ledgerAudit) ranks(ctx context.Context, b *Breaches) error {
 	})
 	if err == nil {
 		err = a.source.Changes(ctx, a.id, func(c Change) {
-			if c.Wrong == nil {
+			if c.Wrong == nil && (c.setsTerms() || c.Kind == firstcome.ChangeRebuild) {
 				r.changes = append(r.changes, c)
 			}
 		})
@@ -77,12 +77,10 @@ func (r *rankAudit) pairs() []firstcome.Skip {
 				r.add("P10", "version %d, a reconcile, has the pairs %s, which do not begin with those of the terms before it: %s", c.Version, pairsText(has), pairsText(last))
 			}
 			want, total = has, skippedIn(has)
-		case firstcome.ChangeTerms:
+		default:
 			if !slices.Equal(has, want) {
 				r.add("P10", "the terms of version %d have the pairs %s, but the rebuilds before them make %s", c.Version, pairsText(has), pairsText(want))
 			}
-		default:
-			continue
 		}
 		if c.Skipped != skippedIn(has) {
 			r.add("P10", "the terms of version %d skip %d numbers, by their payload %d", c.Version, c.Skipped, skippedIn(has))
@@ -179,8 +177,10 @@ func (r *rankAudit) prizes() {
 	}
 }
 
-// known checks that all skipped numbers are lost, and that none is a coupon or a dead letter.
+// known checks that all skipped numbers are lost, and that none is a coupon or a dead letter. A reconcile that is under way may have pairs of numbers
+// that the ledger has not drained yet: these are not checked.
 func (r *rankAudit) known(ctx context.Context, skipped []firstcome.Range) error {
+	skipped = slices.DeleteFunc(skipped, func(s firstcome.Range) bool { return s.Last() > r.campaign.Drained })
 	for _, s := range skipped {
 		count := int64(0)
 		for _, l := range r.lost {

@@ -178,8 +178,8 @@ func TestAPromiseWhoseCheckWasNotMadeIsNotSaidToBeChecked(t *testing.T) {
 	page := "/console/campaigns/" + string(h.campaign("spring", 3)) + "/proof"
 	b.post(page, url.Values{})
 	got := b.await(page, "Verify again").text()
-	if n := strings.Count(got, "This could not be checked: see the errors below."); n != 4 || strings.Contains(got, "This campaign had no line") {
-		t.Errorf("of P1, P3, P4 and P9, %d could not be checked: %s", n, got)
+	if n := strings.Count(got, "This could not be checked: see the errors below."); n != 5 || strings.Contains(got, "This campaign had no line") {
+		t.Errorf("of P1, P3, P4, P9 and P10, %d could not be checked: %s", n, got)
 	}
 	if !strings.Contains(got, "the check was not made") {
 		t.Errorf("the page does not say which check: %s", got)
