@@ -255,3 +255,26 @@ func TestTheAuditLogSaysHowManyNumbersHaveNoRank(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestAGateBesideTheLedgerRefusesPrizesThatMove because it has given a number that the ledger does not know yet.
+func TestAGateBesideTheLedgerRefusesPrizesThatMove(t *testing.T) {
+	f := openFar(t)
+	f.create(`{"id":"c","name":"n","quantity":9,"answer":"decided","prizes":[{"id":"drink","name":"A drink","quantity":1},{"id":"ship","name":"Free shipping"}]}`)
+	stage.Same(t, "the coupon", "1 1 drink A drink <nil>", good(f.claim("c", "u").want(t, 201, "issued").json("coupon")))
+	first := func() map[string]any {
+		return f.call("GET", "/v1/campaigns/c", "").want(t, 200, "").json("prizes").([]any)[0].(map[string]any)
+	}
+	stage.Same(t, "what only the gate knows", []any{1., nil}, []any{first()["given"], first()["ran_out_at"]})
+	moved := f.call("PATCH", "/v1/campaigns/c", `{"prizes":[{"id":"drink","name":"A drink","quantity":2},{"id":"ship","name":"Free shipping"}]}`).want(t, 409, "")
+	stage.Same(t, "the refusal", "prizes_fixed", moved.text("code"))
+	refused := f.call("GET", "/v1/campaigns/c/changes?after=1", "").items()[0]
+	logged := f.call("GET", "/v1/audit-log?campaign=c", "").items()[0]
+	stage.Same(t, "the change and its line in the log", []any{true, any(map[string]any{"refused": true})}, []any{refused["refused"], logged["detail"]})
+	f.call("PATCH", "/v1/campaigns/c", `{"prizes":[{"id":"drink","name":"Coffee","quantity":1},{"id":"ship","name":"Free shipping"}]}`).want(t, 200, "")
+	stage.Same(t, "the earlier coupon", "1 1 drink A drink <nil>", good(f.claim("c", "u").want(t, 200, "already_issued").json("coupon")))
+	stage.Same(t, "the next coupon", "2 2 ship Free shipping <nil>", good(f.claim("c", "v").want(t, 201, "issued").json("coupon")))
+	f.record("c")
+	if first()["ran_out_at"] == nil || first()["name"] != "Coffee" {
+		t.Errorf("recorded it is %v", first())
+	}
+}

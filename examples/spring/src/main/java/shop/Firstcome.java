@@ -20,7 +20,7 @@ public final class Firstcome {
   /** What a claim got: issued or already_issued with a coupon, or a refusal, which is no exception. */
   public record Answer(String outcome, Coupon coupon, String detail, @JsonProperty("opens_at") Instant opensAt) {}
 
-  /** benefit is the campaign's JSON: a Map, a List, a String, a number, a Boolean, or null. */
+  /** benefit is the JSON of the coupon's prize, or of its campaign: a Map, a List, a String, a number, a Boolean, or null. */
   public record Coupon(long number, String code, Object benefit, boolean recorded) {}
 
   /** The answer is not known: there may be a coupon. Asking again later is safe and finds it. */
