@@ -215,6 +215,14 @@ func TestPrizesMoveOnlyUntilANumberWasGiven(t *testing.T) {
 	change(200, strings.NewReplacer("A <free> drink", "A coffee", `{"item":"drink"}`, `{"item":"coffee"}`).Replace(drinks))
 	stage.Same(t, "a later coupon", "2 2 drink A coffee map[item:coffee]", good(s.claim("c", "after").want(t, 201, "issued").json("coupon")))
 	stage.Same(t, "the earlier coupon", good(first.json("coupon")), good(s.claim("c", "before").want(t, 200, "already_issued").json("coupon")))
+	for where, items := range map[string][]map[string]any{
+		"the facts": s.call("GET", "/v1/campaigns/c/facts", "").want(t, 200, "").items(), "the list": s.call("GET", "/v1/campaigns/c/coupons", "").want(t, 200, "").items(),
+	} {
+		for n, want := range []string{"A <free> drink", "A coffee"} {
+			stage.Same(t, where, any(want), items[n]["prize"].(map[string]any)["name"])
+		}
+	}
+	stage.Same(t, "the export", "A <free> drink, A coffee", strings.Join([]string{s.table(',', "", "Accept", "text/csv")[1][16], s.table(',', "", "Accept", "text/csv")[2][16]}, ", "))
 	s.create(`{"id":"plain","name":"n","quantity":9}`)
 	s.claim("plain", "u").want(t, 201, "issued")
 	late := s.call("PATCH", "/v1/campaigns/plain", `{"prizes":`+drinks+`}`)

@@ -59,8 +59,12 @@ func (b *book) restore(id firstcome.CampaignID, first int) {
 
 func (b *book) Identity() string { return "test" }
 
-func (b *book) Terms(context.Context, firstcome.CampaignID, int64) (firstcome.Terms, error) {
-	return firstcome.Terms{}, nil
+// Terms returns terms whose only prize has the version in its name.
+func (b *book) Terms(_ context.Context, _ firstcome.CampaignID, version int64) (firstcome.Terms, error) {
+	if version < 1 {
+		return firstcome.Terms{}, fmt.Errorf("no terms have the version %d", version)
+	}
+	return firstcome.Terms{Prizes: []firstcome.Prize{{ID: "p", Name: fmt.Sprint("prize of version ", version)}}}, nil
 }
 
 func (b *book) Facts(_ context.Context, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error {

@@ -91,6 +91,27 @@ func (r *reader) has(campaign string, count int) {
 	r.until(fmt.Sprintf("the topic has %d events of %s", count, campaign), func() bool { return r.of(campaign) >= count })
 }
 
+// TestP10AnEventHasThePrizeOfItsCouponsOwnTerms, and none if the ledger has lost the coupon.
+func TestP10AnEventHasThePrizeOfItsCouponsOwnTerms(t *testing.T) {
+	t.Parallel()
+	at, b := services.Kafka.Database(t), newBook()
+	b.issue("c", 4, "u")
+	b.facts["c"][1].Coupon.TermsVersion = 2
+	b.facts["c"][3].Coupon = firstcome.Coupon{Campaign: "c", Number: 4}
+	publish(t, at, b)
+	r := read(t, at)
+	r.has("c", 4)
+	var got []string
+	for _, e := range r.events[:4] {
+		if e.Data.Rank == nil || e.Data.Prize == nil {
+			got = append(got, fmt.Sprint(e.Data.Number, " is unknown"))
+			continue
+		}
+		got = append(got, fmt.Sprint(*e.Data.Rank, " ", e.Data.Prize.Name))
+	}
+	stage.Same(t, "the events", []string{"1 prize of version 1", "2 prize of version 2", "3 prize of version 1", "4 is unknown"}, got)
+}
+
 func wantSaid(t *testing.T, p *publishing, parts ...string) {
 	t.Helper()
 	said := func() bool {
