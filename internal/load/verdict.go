@@ -44,7 +44,6 @@ func verdict(ctx context.Context, c Options, reader *client.Client, before clien
 		}
 		h.Prizes = append(h.Prizes, prize)
 	}
-	h.Ranks = []audit.Ranked{}
 	v := Verdict{Checked: true}
 	err = reader.Coupons(ctx, c.Campaign, true, func(coupon client.Coupon) error {
 		kept := firstcome.Coupon{
