@@ -110,18 +110,18 @@ func TestPrizesThatMayNotStandAre422AndNameTheField(t *testing.T) {
 	s := open(t)
 	s.create(`{"id":"c","name":"n","quantity":5}`)
 	last := `{"id":"last","name":"n"}`
-	many := make([]string, 17)
+	many := make([]string, 18)
 	for n := range many {
 		many[n] = prize(fmt.Sprint("p", n))
 	}
-	many[16] = last
 	for _, row := range []struct {
 		prizes string // of a campaign with a quantity of 5
 		status int
 		wrong  map[string]string // the reason of each field
 	}{
 		{`[]`, 422, map[string]string{"prizes": "must have 1 to 16 prizes, or be null for none"}},
-		{`[` + strings.Join(many, ",") + `]`, 422, map[string]string{"prizes": "must have 1 to 16 prizes, or be null for none", "quantity": "must be at least 16, the sum of the prizes' quantities"}},
+		{`[` + strings.Join(many, ",") + `]`, 422, map[string]string{"prizes": "must have 1 to 16 prizes, or be null for none"}},
+		{`[` + strings.Repeat("{},", 20_000) + last + `]`, 422, map[string]string{"prizes": "must have 1 to 16 prizes, or be null for none"}},
 		{`[` + prize("a") + `,` + prize("a") + `,` + last + `]`, 422, map[string]string{"prizes[1].id": "is the id of an earlier prize: choose another one"}},
 		{`[{"id":"a","name":"n"},` + prize("b") + `,{"id":"c","name":"n","quantity":0},{"id":"d","name":"n","quantity":null},` + last + `]`, 422, map[string]string{
 			"prizes[0].quantity": "must be 1 to 1000000000000: only the last prize has none", "prizes[2].quantity": "must be 1 to 1000000000000: only the last prize has none",

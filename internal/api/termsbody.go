@@ -169,8 +169,9 @@ func (e *edit) readPrizes(name string, raw json.RawMessage) []firstcome.Prize {
 	case err != nil:
 		e.mistype(name, "an array or null")
 		return nil
-	case len(list) > firstcome.MaxPrizes:
-		list = list[:firstcome.MaxPrizes+1] // enough to be refused
+	case len(list) > firstcome.MaxPrizes: // the mistakes of thousands of prizes would help nobody
+		e.refuse(name, fmt.Sprintf("must have 1 to %d prizes, or be null for none", firstcome.MaxPrizes))
+		return nil
 	}
 	prizes := make([]firstcome.Prize, len(list))
 	for n, raw := range list {
