@@ -261,7 +261,7 @@ func (c *clicker) changeTerms() {
 	closes := time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC)
 	p := c.at("/campaigns/steered/terms")
 	p.Type("[name=closes_at]", "2040-01-01T09:00")
-	p.Press("form[action$='/terms'] button")
+	p.Press("form[action$='/terms'] button.main")
 	p.Await("closes none → 2040-01-01 09:00:00 KST")
 	c.want("steered", "open as long as before", func(s firstcome.Campaign) bool { return s.ClosesAt.IsZero() })
 	p.Type("[name=typed]", "steered")

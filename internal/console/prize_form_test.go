@@ -38,23 +38,23 @@ func (h *house) makesPrizes(p screen) {
 	p.Type("[name=id]", "summer")
 	p.Type("[name=quantity]", "5,000")
 	p.Press(add)
+	typePrizes(p, [4]string{"drink", "음료", "", "아메리카노 한 잔"}) // the last prize has no quantity
 	p.Press(add)
+	p.Gone("[name='prizes.0.quantity'][type=hidden]")
+	typePrizes(p, [4]string{"", "", "100", ""}, [4]string{"discount", "20% 할인", "", ""})
 	p.Press(add)
-	p.Await("the rest")
-	typePrizes(p, [4]string{"wrong", "wrong", "1", ""}, [4]string{"discount", "20% 할인", "900", ""}, [4]string{"", "무료 배송", "", `{"shipping":0}`})
-	p.Press("button[value=remove-0]")
-	p.Await("1 to 900")
-	p.Await("901 on")
-	p.Await("the rest: 4,100")
-	p.Press(add)
-	typePrizes(p, [4]string{}, [4]string{"", "", "7", ""}, [4]string{"drink", "음료", "", "아메리카노 한 잔"})
-	p.Press("button[value=up-2]")
-	p.Type("[name='prizes.1.quantity']", "100")
-	p.Press("button[value=up-1]")
+	p.Gone("[name='prizes.1.quantity'][type=hidden]")
+	typePrizes(p, [4]string{}, [4]string{"", "", "900", ""}, [4]string{"", "무료 배송", "", `{"shipping":0}`})
 	p.Press("button[value=down-0]")
+	p.Await("901 to 1,000")
 	p.Press("button[value=up-1]")
 	p.Await("101 to 1,000")
 	p.Await("the rest: 4,000")
+	p.Press(add)
+	p.Gone("[name='prizes.2.quantity'][type=hidden]")
+	typePrizes(p, [4]string{}, [4]string{}, [4]string{"", "", "7", ""})
+	p.Press("button[value=remove-3]")
+	p.Gone("[name='prizes.3.id']")
 	p.Press("button[value=check]")
 	p.Await("the first 100: 음료 (아메리카노 한 잔); the next 900: 20% 할인; the next 4,000: 무료 배송")
 	p.Press("button[value=create]")
@@ -99,7 +99,7 @@ func TestEachMistakeInPrizesStandsAtItsField(t *testing.T) {
 		"no name":              {"prizes.0.name", "", "", "1자 이상, 200바이트까지 입력할 수 있습니다", "must have 1 to 200 bytes"},
 		"a name twice in JSON": {"prizes.0.benefit", `{"a":1,"a":2}`, "", "JSON에 같은 이름이 두 번 있거나", "A name is there twice"},
 		"more than there is":   {"quantity", "999", "", "경품 수량의 합 이상인 정수여야 합니다", "must be at least 1000, the sum of the prizes"},
-		"a benefit beside":     {"benefit", "a drink", "", "경품과 함께 쓸 수 없습니다", "must be empty if there are prizes: give each prize its own benefit"},
+		"a benefit beside":     {"benefit", "a drink", "", "경품과 함께 쓸 수 없습니다", "must be empty beside prizes: each prize has its own benefit"},
 		"benefits too long":    {"prizes.2.benefit", strings.Repeat("a", firstcome.MaxBenefit), "prizes", "혜택은 모두 합해 16 KiB까지 입력할 수 있습니다", "must have benefits of at most 16384 bytes in all"},
 	} {
 		form := url.Values{"id": {"summer"}, "name": {"여름"}, "quantity": {"5000"}, "answer": {"recorded"}, "step": {"create"}}

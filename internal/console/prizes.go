@@ -170,8 +170,7 @@ func (l language) voidedStock(of couponPrize, n nextPrize) string {
 
 // A stock is what pages show of a prize.
 type stock struct {
-	Name, Ranks string
-	Last        bool
+	Name, Benefit, Ranks string
 	figures.Prize
 	Took string // how long it took from the opening until it ran out; empty if unknown
 }
@@ -188,7 +187,7 @@ func (s stock) Share() float64 {
 func (l language) stocks(t *firstcome.Terms, now *figures.Sample) (all []stock) {
 	for n, p := range t.Prizes {
 		from, to := t.Ranks(n)
-		s := stock{Name: p.Name, Ranks: l.ranks(from, to), Last: to == firstcome.Unlimited}
+		s := stock{Name: p.Name, Benefit: benefitText(p.Benefit), Ranks: l.ranks(from, to)}
 		if n < len(now.Prizes) {
 			s.Prize = now.Prizes[n]
 		}

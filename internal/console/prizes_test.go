@@ -14,13 +14,11 @@ import (
 
 // opensPrizes opens a drop of five coupons: a drink for the first two, a discount for the next, and free shipping.
 func opensPrizes(t *testing.T, open func(testing.TB, ...func(*house)) *house) *drop {
-	d := opensDrop(t, open, 5)
-	d.sets(func(terms *firstcome.Terms) {
+	return opensDrop(t, open, 5, func(terms *firstcome.Terms) {
 		terms.Benefit, terms.Prizes = nil, []firstcome.Prize{
 			{ID: "drink", Name: "음료", Quantity: 2, Benefit: []byte(`"아메리카노 한 잔"`)}, {ID: "discount", Name: "20% 할인", Quantity: 1}, {ID: "shipping", Name: "무료 배송", Benefit: []byte(`{"shipping":0}`)},
 		}
 	})
-	return d
 }
 
 // shows fails unless the pages have these texts.
@@ -43,7 +41,7 @@ func TestLiveAndTheReportShowWhatIsLeftOfEachPrize(t *testing.T) {
 	d := opensPrizes(t, openHouse)
 	const live, report = "/campaigns/winter", "/campaigns/winter/report"
 	d.shows("before", live, map[string][]string{"ko": {"경품 음료 1~2위 0 / 2", "20% 할인 3위 0 / 1", "무료 배송 4위부터 0 / 2"}, "en": {"Prizes 음료 1 to 2 0 / 2", "20% 할인 3 0 / 1", "무료 배송 from 4 on 0 / 2"}})
-	d.shows("before", report, map[string][]string{"ko": {"경품 경품 순위 나간 수 소진 음료 1~2위 0 / 2 – 20% 할인 3위 0 / 1 – 무료 배송 4위부터 0 / 2 –"}, "en": {"Prizes Prize Ranks Given Ran out 음료 1 to 2 0 / 2 – "}})
+	d.shows("before", report, map[string][]string{"ko": {"경품 경품 순위 나간 수 소진 음료 아메리카노 한 잔 1~2위 0 / 2 – 20% 할인 3위 0 / 1 – 무료 배송 {&#34;shipping&#34;:0} 4위부터 0 / 2 –"}, "en": {"Prizes Prize Ranks Given Ran out 음료 아메리카노 한 잔 1 to 2 0 / 2 – "}})
 	d.passes(time.Hour)
 	d.claim(d.id, "a")
 	d.passes(840 * time.Millisecond)
@@ -51,12 +49,12 @@ func TestLiveAndTheReportShowWhatIsLeftOfEachPrize(t *testing.T) {
 	d.passes(12 * time.Second)
 	d.claim(d.id, "c", "e")
 	d.shows("two ran out", live, map[string][]string{
-		"ko": {"음료 1~2위 2 / 2 100.0 % 소진 오픈 후 0.8초 만에 2026-11-30 10:00:00.840 KST", "20% 할인 3위 1 / 1 100.0 % 소진 오픈 후 12초 만에", "무료 배송 4위부터 1 / 2 50.0 %"},
-		"en": {"음료 1 to 2 2 / 2 100.0 % gone after 0.8 seconds 2026-11-30 10:00:00.840 KST", "gone after 12 s ", "무료 배송 from 4 on 1 / 2 50.0 %"},
+		"ko": {"음료 1~2위 2 / 2 소진 오픈 후 0.8초 만에 2026-11-30 10:00:00.840 KST 100.0 %", "20% 할인 3위 1 / 1 소진 오픈 후 12초 만에", "무료 배송 4위부터 1 / 2 50.0 %"},
+		"en": {"음료 1 to 2 2 / 2 gone after 0.8 seconds 2026-11-30 10:00:00.840 KST 100.0 %", "gone after 12 s ", "무료 배송 from 4 on 1 / 2 50.0 %"},
 	})
 	d.shows("two ran out", report, map[string][]string{
-		"ko": {"음료 1~2위 2 / 2 2026-11-30 10:00:00.840 KST · 오픈 후 0.8초 만에", "무료 배송 4위부터 1 / 2 –", "‘음료’ 2장은 0.8초 만에 모두 나갔어요. ‘20% 할인’ 1장은 12초 만에 모두 나갔어요. 복사"},
-		"en": {"음료 1 to 2 2 / 2 2026-11-30 10:00:00.840 KST · after 0.8 seconds", "무료 배송 from 4 on 1 / 2 –", "“음료”, 2 in all: gone in 0.8 seconds. “20% 할인”, 1 in all: gone in 12 s. Copy"},
+		"ko": {"아메리카노 한 잔 1~2위 2 / 2 2026-11-30 10:00:00.840 KST · 오픈 후 0.8초 만에", "4위부터 1 / 2 –", "‘음료’ 2장은 0.8초 만에 모두 나갔어요. ‘20% 할인’ 1장은 12초 만에 모두 나갔어요. 복사"},
+		"en": {"아메리카노 한 잔 1 to 2 2 / 2 2026-11-30 10:00:00.840 KST · after 0.8 seconds", " from 4 on 1 / 2 –", "“음료”, 2 in all: gone in 0.8 seconds. “20% 할인”, 1 in all: gone in 12 s. Copy"},
 	})
 	// the stock of a voided drink is given to the last prize
 	stage.Must(t, stage.Err(d.config.Operator.Void(t.Context(), "a test", d.id, 1, "she asked")))
@@ -76,11 +74,11 @@ func TestStockOfAPrizeIsUnknownWhileTheGateIs(t *testing.T) {
 	stage.Must(t, stage.Err(d.issuer.Claim(t.Context(), d.id, "b")))
 	const live = "/campaigns/winter"
 	got := d.browser().get("/console" + live)
-	if text := got.text(); !strings.Contains(text, "음료 1 to 2 2 / 2 100.0 % 20% 할인") || !strings.Contains(got.body, `data-of="open 2 0"`) {
+	if text := got.text(); !strings.Contains(text, "음료 1 to 2 2 / 2 100.0 % 20% 할인") || !strings.Contains(got.body, `data-of="open 1 0"`) {
 		t.Errorf("it ran out, and the ledger does not know when: %s", got.body)
 	}
 	d.gate.Record(t, d.ledger.Recorder, d.id)
-	if got := d.browser().get("/console" + live); !strings.Contains(got.text(), "음료 1 to 2 2 / 2 100.0 % gone after less than 0.1 seconds") || !strings.Contains(got.body, `data-of="open 2 1"`) {
+	if got := d.browser().get("/console" + live); !strings.Contains(got.text(), "음료 1 to 2 2 / 2 gone after less than 0.1 seconds") || !strings.Contains(got.body, `data-of="open 1 1"`) {
 		t.Errorf("the ledger knows when: %s", got.body)
 	}
 	lost := error(gate.ErrGone)

@@ -258,7 +258,7 @@ func (v *view) whyID(kind string, err error) string {
 // fieldWrong returns what is wrong with a field, for the text beside it.
 func (v *view) fieldWrong(field *firstcome.FieldError) string {
 	if v.lang.language == english {
-		return strings.NewReplacer("null", "empty", "opens_at", "the opening", "cannot stand beside prizes:", "must be empty if there are prizes:").Replace(field.Reason) // a form has no null
+		return strings.NewReplacer("null", "empty", "opens_at", "the opening").Replace(field.Reason) // a form has no null
 	}
 	return v.why(field)
 }

@@ -92,7 +92,9 @@ func (c *proofHandlers) showReport(v *view) error {
 	page.Took = v.lang.took(page.Row.OpenedAt, page.Row.SoldOutAt)
 	page.Prizes = v.lang.stocks(&s.Terms, &now)
 	page.Gone = v.lang.gone(page.Prizes)
-	page.Terms = slices.DeleteFunc(v.lang.termsOf(&s.Terms), func(is changed) bool { return is.To == v.lang.none() || is.To == v.lang.yes(false) })
+	others := s.Terms
+	others.Prizes = nil // they have a table of their own
+	page.Terms = slices.DeleteFunc(v.lang.termsOf(&others), func(is changed) bool { return is.To == v.lang.none() || is.To == v.lang.yes(false) })
 	page.Told = v.lang.told(v.Clock(), &s, &page)
 	if page.Last != nil && page.Last.Failed == nil && !page.Broken() {
 		page.Checked = v.lang.checked(v.Clock(), &s, &page.proofPage)

@@ -23,7 +23,7 @@ type drop struct {
 }
 
 // opensDrop creates a campaign that opens an hour from then, in Seoul at 10:00 of 30 November, and lets that hour pass.
-func opensDrop(t *testing.T, open func(testing.TB, ...func(*house)) *house, quantity int64) *drop {
+func opensDrop(t *testing.T, open func(testing.TB, ...func(*house)) *house, quantity int64, edit ...func(*firstcome.Terms)) *drop {
 	t.Helper()
 	d := &drop{now: time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC), id: "winter"}
 	d.house = open(t, func(h *house) {
@@ -34,6 +34,9 @@ func opensDrop(t *testing.T, open func(testing.TB, ...func(*house)) *house, quan
 		}
 	})
 	terms := firstcome.Terms{Name: "겨울 쿠폰", Quantity: quantity, OpensAt: d.now.Add(time.Hour), Answer: firstcome.Recorded, Benefit: []byte(`"10% 할인"`), ValidFor: 30 * 24 * time.Hour}
+	for _, do := range edit {
+		do(&terms)
+	}
 	stage.Must(t, stage.Err(d.config.Operator.Create(t.Context(), "a test", d.id, terms)))
 	return d
 }

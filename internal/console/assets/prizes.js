@@ -12,7 +12,7 @@ function show() {
 		const rest = row.querySelector('[data-rest]');
 		const count = rest ? Infinity : number(row.querySelector('[name$=".quantity"]')) || NaN;
 		const to = from + count - 1;
-		row.querySelector('[data-ranks]').textContent = Number.isNaN(to) ? '–' : rest ? fill(words.from, from) : to === from ? fill(words.one, from) : fill(words.span, from, to);
+		row.querySelector('[data-ranks]').textContent = Number.isNaN(to) ? '–' : rest ? fill(words.from, from) : to === from ? fill(words.single, from) : fill(words.span, from, to);
 		if (rest) {
 			const left = number(quantity) - from + 1;
 			rest.textContent = left >= 0 ? fill(words.left, left) : words.all;
