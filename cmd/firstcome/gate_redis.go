@@ -76,6 +76,10 @@ func (g inspectedRedis) audited() audit.GateSource {
 		Holders: orUnreadable(g.Coupons),
 		Journal: orUnreadable(g.Unrecorded),
 		Line:    g.auditedLine(),
+		Terms: func(ctx context.Context, id firstcome.CampaignID) (string, error) {
+			text, err := g.Terms(ctx, id)
+			return text, unreadable(err)
+		},
 	}
 }
 

@@ -20,6 +20,7 @@ type books struct {
 	letters  []audit.Letter
 	lost     []firstcome.Range
 	past     []firstcome.PastLine
+	changes  []audit.Change
 }
 
 // each returns a List of all of them.
@@ -35,7 +36,7 @@ func each[T any](all *[]T) audit.List[T] {
 func (b *books) source() audit.Source {
 	return audit.Source{
 		Campaign: func(context.Context, firstcome.CampaignID) (audit.Campaign, error) { return b.campaign, nil },
-		Coupons:  each(&b.coupons), Letters: each(&b.letters), Lost: each(&b.lost), Past: each(&b.past),
+		Coupons:  each(&b.coupons), Letters: each(&b.letters), Lost: each(&b.lost), Past: each(&b.past), Changes: each(&b.changes),
 	}
 }
 
@@ -58,5 +59,6 @@ func sound() *books {
 		b.issue(int64(n+1), user)
 	}
 	b.coupons[1].VoidedAt = at(2)
+	b.campaign.TermsVersion, b.changes = 1, []audit.Change{{Change: firstcome.Change{Version: 1, Payload: "the terms"}}, {Change: firstcome.Change{Version: 2, Payload: "a void"}}}
 	return b
 }

@@ -20,6 +20,8 @@ type GateSource struct {
 	// Journal calls each with every coupon on its way to the ledger, and perhaps with some that the ledger already has.
 	Journal func(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error
 	Line    GateLine
+	// Terms returns the text of the terms that the gate keeps for the ledger.
+	Terms func(context.Context, firstcome.CampaignID) (string, error)
 	// Secret is the fingerprint of the code secret that the nodes should have; empty if unknown.
 	Secret string
 }
@@ -155,10 +157,11 @@ func (c *comparison) read(ctx context.Context, ledger Source, gate GateSource, i
 	c.compareAge(id)
 	c.compareHolders(expected)
 	c.compareLine()
-	if !c.moving() {
-		c.compareCounters()
+	if c.moving() {
+		return nil
 	}
-	return nil
+	c.compareCounters()
+	return c.compareTerms(ctx, ledger, gate, id)
 }
 
 // expected returns the coupon that each user must hold at the gate. It reads the journal before the ledger, because coupons move from the journal to

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"context"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -30,6 +31,20 @@ func (c *comparison) compareCourse() {
 	if c.campaign.Closed == g.ClosedAt.IsZero() {
 		c.differs("counters", "by the gate an operator closed the campaign at %s, but by the ledger at %s", text(g.ClosedAt), text(c.campaign.ClosedAt))
 	}
+}
+
+// compareTerms compares the text of the terms that the gate keeps with the ledger's. A reconcile takes it into a restored ledger, with the prizes and the
+// numbers that have no rank.
+func (c *comparison) compareTerms(ctx context.Context, ledger Source, gate GateSource, id firstcome.CampaignID) error {
+	kept, err := gate.Terms(ctx, id)
+	if err != nil {
+		return err
+	}
+	return ledger.Changes(ctx, id, func(change Change) {
+		if change.Version == c.campaign.TermsVersion && change.Payload != kept {
+			c.differs("gate", "the gate keeps other terms than the ledger, whose terms are those of version %d: %.200s", change.Version, kept)
+		}
+	})
 }
 
 // maySellOut reports whether a campaign may have first sold out at a time, by its remote gate's clock. Until a change of the quantity or a void, the

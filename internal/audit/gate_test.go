@@ -20,6 +20,7 @@ type remote struct {
 	state   audit.GateState
 	holders map[firstcome.UserID]int64
 	journal []firstcome.Coupon
+	terms   string
 	*queueThere
 	// between, if not nil, runs once, between the readings of gate and ledger.
 	between func()
@@ -51,7 +52,8 @@ func (s *remote) gate() audit.GateSource {
 			}
 			return nil
 		},
-		Line: s.line(),
+		Line:  s.line(),
+		Terms: func(context.Context, firstcome.CampaignID) (string, error) { return s.terms, nil },
 		Journal: func(_ context.Context, _ firstcome.CampaignID, each func(firstcome.Coupon) error) (err error) {
 			for n := 0; n < len(s.journal) && err == nil; n++ {
 				err = each(s.journal[n])
@@ -64,7 +66,7 @@ func (s *remote) gate() audit.GateSource {
 // atRest returns a remote without a breach: numbers 1 to 4 as in sound, 5 a dead letter of the user e, 6 to 8 lost, 9 of the user i, and 10 only in
 // the journal.
 func atRest() *remote {
-	s := &remote{books: sound(), queueThere: &queueThere{}}
+	s := &remote{books: sound(), queueThere: &queueThere{}, terms: "the terms"}
 	s.letters = []audit.Letter{{ID: 1, Number: 5, User: "e", Open: true}}
 	s.lost = []firstcome.Range{{First: 6, Count: 3}}
 	s.campaign.Quantity, s.campaign.Remote, s.campaign.Drained, s.campaign.Epoch = 6, true, 9, 2
@@ -108,6 +110,7 @@ func TestEveryBreachBetweenGateAndLedgerIsFound(t *testing.T) {
 		text    string
 	}{
 		"a holder that is nowhere": {func(s *remote) { s.journal = nil; s.state.LastNumber = 9 }, []string{"P5"}, `the user "j" holds number 10 at the gate`},
+		"other terms at the gate":  {func(s *remote) { s.terms = "earlier terms" }, []string{"gate"}, "keeps other terms than the ledger, whose terms are those of version 1: earlier terms"},
 		"a number that is nowhere": {func(s *remote) { s.state.LastNumber = 12 }, []string{"P5"}, "issued the numbers 11 to 12"},
 		"a holder that the gate forgot": {func(s *remote) {
 			delete(s.holders, "e")

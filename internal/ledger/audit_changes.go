@@ -19,7 +19,7 @@ func (b *Tables) changes(ctx context.Context, id firstcome.CampaignID, each func
 		if err := take(&c.Version, &c.Kind, &payload, sqldb.Time(&c.At), &c.Refused, campaign.Quantity(&c.Quantity), sqldb.Time(&c.OpensAt), sqldb.Time(&c.ClosesAt), &c.Skipped); err != nil {
 			return c, err
 		}
-		c.Wrong = campaign.DecodeChange(&c.Change, payload, 0)
+		c.Wrong, c.Payload = campaign.DecodeChange(&c.Change, payload, 0), payload
 		switch c.Kind {
 		case firstcome.ChangePause, firstcome.ChangeResume, firstcome.ChangeClose:
 			if payload != campaign.Nothing {

@@ -99,6 +99,21 @@ func (i *Inspector) DecidedBy(ctx context.Context, id firstcome.CampaignID) (run
 	return fields[0], fields[1] != "", nil
 }
 
+// Terms returns the text of the terms that the gate keeps of a campaign for the ledger, or an empty text if it has none.
+func (i *Inspector) Terms(ctx context.Context, id firstcome.CampaignID) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	k, err := i.conn.keysOf(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	text, err := i.conn.client.Do(ctx, i.conn.client.B().Hget().Key(k.campaign).Field("terms").Build()).ToString()
+	if rueidis.IsRedisNil(err) {
+		err = nil
+	}
+	return text, wrap(classify(err), "read the terms of %s", id)
+}
+
 // EachCreated calls each with the ids of all campaigns that this gate's ledger ever made here, in no order, perhaps twice, until it returns an error.
 func (i *Inspector) EachCreated(ctx context.Context, each func(firstcome.CampaignID) error) error {
 	err := i.conn.eachField(ctx, i.conn.createdKey(), func(field, _ string) error {
