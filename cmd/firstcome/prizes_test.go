@@ -3,13 +3,16 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"testing"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -124,6 +127,21 @@ func TestF80AClosedCampaignSkipsNothing(t *testing.T) {
 	stage.Same(t, "the version behind the rebuild", before+1, d.status().Version)
 	stage.Same(t, "who has coupons", []string{"1:drink", "2:twenty"}, d.prizes("a", "b"))
 	d.sound()
+}
+
+// TestF80TheNodeThatRebuildsReadsTheNewTerms wants a node to have the terms of the new epoch in its cache, where its API looks for them.
+func TestF80TheNodeThatRebuildsReadsTheNewTerms(t *testing.T) {
+	c := demoServe(services.Ledgers[services.SQLite](t))
+	c.Gate = gateName(services.Redis.Database(t))
+	n, err := newNode(t.Context(), c, slog.New(slog.DiscardHandler), func(context.Context, *ledger.Ledger) (bool, error) { return true, nil })
+	stage.Must(t, err)
+	stop := stage.Run(t, n.run)
+	stage.Must(t, stage.Err(n.operator.Create(t.Context(), "a test", "c", stage.Terms(9))))
+	stage.Must(t, stage.Err(n.operator.Rebuild(t.Context(), "a test", "c", recovery.Order{})))
+	stop()
+	terms, err := n.terms.Terms(t.Context(), "c", 3) // the ledger is closed
+	stage.Must(t, err)
+	stage.Same(t, "the numbers that the terms skip", []firstcome.Skip{{After: 9, Skipped: 9}}, terms.Skips)
 }
 
 // TestF82ALedgerThatLacksTheLastTermsSaysNoPrize restores a ledger from before the prizes were decided. Until the reconcile nobody is told a prize by older

@@ -48,7 +48,7 @@ func TestActiveCampaignsAreThoseOfTheNodesGateThatAreNotRetired(t *testing.T) {
 		stage.Must(t, stage.Err(l.Campaigns.ChangeState(t.Context(), "test", "b", 0, firstcome.ChangeClose)))
 		execute(t, db, `UPDATE campaigns SET epoch = 7 WHERE id = 'b-'`)
 		got, err := l.Recorder.Active(t.Context())
-		want := []gate.Revision{{Campaign: "b", Version: 2, Applied: 1, Epoch: 1}, {Campaign: "b-", Version: 1, Epoch: 7, Creating: true, Open: true}}
+		want := []gate.Revision{{Campaign: "b", Version: 2, Applied: 1, Epoch: 1, TermsVersion: 1}, {Campaign: "b-", Version: 1, Epoch: 7, TermsVersion: 1, Creating: true, Open: true}}
 		for n := range want {
 			c, err := l.Reads.Campaign(t.Context(), want[n].Campaign)
 			stage.Must(t, err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/campaign"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -21,6 +22,9 @@ func TestACampaignOfARemoteGateIsMadeThereByItsFirstChange(t *testing.T) {
 		c := status(t, s.a.Ledger)
 		stage.Same(t, "version, applied, epoch, gate", []any{int64(1), int64(0), int64(1), "redis:test"}, []any{c.Version, c.Applied, c.Epoch, c.Gate})
 		first := firstcome.Change{Campaign: "c", Version: 1, Kind: "terms", Epoch: 1, At: c.CreatedAt, CampaignUID: c.CampaignUID, Ceiling: 5, Terms: c.Terms}
+		payload, err := campaign.EncodeTerms(c.Terms, 0)
+		stage.Must(t, err)
+		first.Payload = payload
 		stage.Same(t, "the change", first, s.pending())
 		if _, err := s.b.Campaigns.ChangeState(t.Context(), "test", "c", 0, firstcome.ChangePause); !errors.Is(err, firstcome.ErrPending) {
 			t.Errorf("a second change before the first is there: %v", err)

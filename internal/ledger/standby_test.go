@@ -157,6 +157,7 @@ var lists = map[string][]any{
 	"FollowerLag": {"topic"},
 	"Unclosed":    {9},
 	"Lost":        {"c"},
+	"PrizesGiven": {"c", &firstcome.Terms{Prizes: []firstcome.Prize{{Quantity: 1}, {}}}, 1},
 	"Proofs":      {[]firstcome.CampaignID{"c"}},
 }
 

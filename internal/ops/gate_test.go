@@ -51,7 +51,7 @@ func TestTheMetricsSayWhatIsNotRecorded(t *testing.T) {
 		`firstcome_open_dead_letters 0`, `firstcome_pending_changes 1`, `firstcome_unrecorded_claims 0`, `firstcome_gate_epoch{campaign="c"} 1`,
 		`firstcome_changes_total{result="refused"} 0`)
 	w.wantNone(`firstcome_breaker_state`, `firstcome_record_seconds`, `firstcome_journal_alarms_total`)
-	if len(asked) != 1 || asked[0] != (gate.Revision{Campaign: "c", Version: 1, Epoch: 1, CampaignUID: asked[0].CampaignUID, Creating: true, Open: true}) {
+	if len(asked) != 1 || asked[0] != (gate.Revision{Campaign: "c", Version: 1, Epoch: 1, TermsVersion: 1, CampaignUID: asked[0].CampaignUID, Creating: true, Open: true}) {
 		t.Errorf("the backlog is that of %v", asked)
 	}
 	lagError = errors.New("no answer")

@@ -2,6 +2,10 @@ package recovery_test
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,5 +81,47 @@ func TestF18AHeartbeatCutsOffNoRebuildThatHasEndedTheEpoch(t *testing.T) {
 		stage.Must(t, err)
 		stage.Same(t, "the epoch that began", int64(2), done.Epoch)
 		stage.Same(t, "attempts", recovery.Stats{Begun: 1, Finished: 1}, r.Stats())
+	})
+}
+
+// A termsBook is a ledger whose campaign gets new terms.
+type termsBook struct {
+	slowBook
+	version atomic.Int64
+}
+
+func (b *termsBook) Active(context.Context) ([]gate.Revision, error) {
+	return []gate.Revision{{Campaign: "c", Epoch: 1, Version: 9, TermsVersion: b.version.Load()}}, nil
+}
+
+// TestANodeReadsNewTermsAsSoonAsItNoticesThem changes the terms, as a rebuild by another node does. A claim that is decided by them later needs no ledger.
+func TestANodeReadsNewTermsAsSoonAsItNoticesThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &termsBook{}
+		b.version.Store(7)
+		r := recovery.New(b, b, &fragileGate{}, recovery.NewWatch(nil), nil)
+		var mu sync.Mutex
+		var read []int64
+		r.Terms = func(_ context.Context, _ firstcome.CampaignID, version int64) (firstcome.Terms, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			read = append(read, version)
+			return firstcome.Terms{}, errors.New("the ledger is away, which matters to nobody here")
+		}
+		within := func(d time.Duration) []int64 {
+			time.Sleep(d)
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(read)
+		}
+		ctx, end := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- r.Run(ctx) }()
+		stage.Same(t, "what a node reads whose campaigns' terms are the same", nil, within(10*time.Second))
+		b.version.Store(9)
+		stage.Same(t, "what it has read a second later", []int64{9}, within(1100*time.Millisecond))
+		stage.Same(t, "what it has read in the end", []int64{9}, within(10*time.Second))
+		end()
+		stage.Must(t, <-ended)
 	})
 }
