@@ -33,13 +33,13 @@ func newPrized(t *testing.T, name string, prizes []firstcome.Prize) *desk {
 	return d
 }
 
-// prizeOf returns the rank and the prize of a coupon, by the terms that it names, as RANK:PRIZE.
+// prizeOf returns the rank of a coupon and the name of its prize, by the terms that it names, as RANK:NAME.
 func (d *desk) prizeOf(c firstcome.Coupon) string {
 	d.t.Helper()
 	terms, err := d.ledger.Reads.Terms(d.t.Context(), "c", c.TermsVersion)
 	stage.Must(d.t, err)
 	rank := terms.Rank(c.Number)
-	return fmt.Sprintf("%d:%s", rank, terms.Prizes[terms.PrizeOf(rank)].ID)
+	return fmt.Sprintf("%d:%s", rank, terms.Prizes[terms.PrizeOf(rank)].Name)
 }
 
 // prizes claims for users, and returns their coupons' ranks and prizes.
@@ -72,18 +72,19 @@ func TestF80P10RanksGoOnBehindEachLossOfRedis(t *testing.T) {
 		first := d.kept(people("first-", 40)...)
 		d.issue("c", people("lost-", 20)...)
 		d.empties()
-		stage.Same(t, "the next claim, and one of a user whose coupon was lost", []string{"41:drink", "42:drink"}, d.prizes("second-0", "lost-0"))
+		stage.Same(t, "the next claim, and one of a user whose coupon was lost", []string{"41:Drink", "42:Drink"}, d.prizes("second-0", "lost-0"))
 		d.terms(func(terms *firstcome.Terms) {
-			terms.Prizes = append(slices.Clone(terms.Prizes[:2]), firstcome.Prize{ID: "shipping", Name: "Shipping"})
+			terms.Prizes = slices.Clone(terms.Prizes)
+			terms.Prizes[0].Name = "Coffee"
 		})
 		d.recordsAll()
 		d.empties()
 		d.empties()
-		stage.Same(t, "the next claim behind two losses", []string{"43:drink"}, d.prizes("third-0"))
+		stage.Same(t, "the next claim behind two losses", []string{"43:Coffee"}, d.prizes("third-0"))
 		rest := d.prizes(people("fourth-", 60)...)
-		stage.Same(t, "the last drink, and the 101st of the whole campaign", []string{"100:drink", "101:twenty"}, rest[56:58])
+		stage.Same(t, "the last drink, and the 101st of the whole campaign", []string{"100:Coffee", "101:20 %"}, rest[56:58])
 		d.recordsAll()
-		stage.Same(t, "who had coupons before", []string{"1:drink", "40:drink", "41:drink", "100:drink", "101:twenty"},
+		stage.Same(t, "who had coupons before", []string{"1:Drink", "40:Drink", "41:Drink", "100:Coffee", "101:20 %"},
 			d.prizes("first-0", "first-39", "second-0", "fourth-56", "fourth-57"))
 		if c := first[39]; c.Number != 40 || d.issue("c", "new")[0].Number < 4000 {
 			t.Errorf("number %d of the first epoch, and no numbers jumped", c.Number)
@@ -101,7 +102,7 @@ func TestF80P10TheLastNumberOfAFrozenGateHasItsRank(t *testing.T) {
 	d.do("XTRIM", d.key("journal"), "MAXLEN", "0")
 	d.do("HDEL", d.key("holders"), "e")
 	d.rebuilt(d.rebuilder())
-	stage.Same(t, "a recorded coupon, and the next one", []string{"2:drink", "4:twenty"}, d.prizes("b", "f"))
+	stage.Same(t, "a recorded coupon, and the next one", []string{"2:Drink", "4:20 %"}, d.prizes("b", "f"))
 }
 
 // TestF80ADeadLetterHasItsRank buries a coupon that is the last one that anybody knows when Redis is emptied. An operator replays it afterwards.
@@ -112,7 +113,7 @@ func TestF80ADeadLetterHasItsRank(t *testing.T) {
 	d.bury(coupons[2])
 	d.empties()
 	d.replay()
-	stage.Same(t, "the replayed coupon, and the next one", []string{"3:twenty", "4:twenty"}, d.prizes("e", "f"))
+	stage.Same(t, "the replayed coupon, and the next one", []string{"3:20 %", "4:20 %"}, d.prizes("e", "f"))
 	d.recordsAll()
 	d.sound()
 }
@@ -125,7 +126,7 @@ func TestF80AClosedCampaignSkipsNothing(t *testing.T) {
 	before := d.status().Version
 	d.empties()
 	stage.Same(t, "the version behind the rebuild", before+1, d.status().Version)
-	stage.Same(t, "who has coupons", []string{"1:drink", "2:twenty"}, d.prizes("a", "b"))
+	stage.Same(t, "who has coupons", []string{"1:Drink", "2:20 %"}, d.prizes("a", "b"))
 	d.sound()
 }
 
@@ -154,7 +155,7 @@ func TestF82ALedgerThatLacksTheLastTermsSaysNoPrize(t *testing.T) {
 		d.kept("a")
 		d.empties()
 		coupons := d.issue("c", "b", "e")
-		told := []string{"1:drink", "2:twenty", "3:shipping"}
+		told := []string{"1:Drink", "2:20 %", "3:Free shipping"}
 		stage.Same(t, "what users are told", told, d.prizes("a", "b", "e"))
 		d = b.restore()
 		if terms, err := d.ledger.Reads.Terms(t.Context(), "c", coupons[0].TermsVersion); !errors.Is(err, gate.ErrLedgerRolledBack) {
@@ -163,7 +164,7 @@ func TestF82ALedgerThatLacksTheLastTermsSaysNoPrize(t *testing.T) {
 		done, err := d.rebuilder().Reconcile(t.Context(), "op", "c")
 		stage.Must(t, err)
 		stage.Same(t, "what was brought back", int64(3), done.Recovered)
-		stage.Same(t, "the same users, and a new one", append(told, "4:shipping"), d.prizes("a", "b", "e", "new"))
+		stage.Same(t, "the same users, and a new one", append(told, "4:Free shipping"), d.prizes("a", "b", "e", "new"))
 		stage.Same(t, "the prizes", drinks(1, 1), d.termsNow().Prizes)
 		d.recordsAll()
 		d.sound()
@@ -200,7 +201,7 @@ func TestF82AReconcileTakesAllTermsOfTheGate(t *testing.T) {
 // TestF83AReconcileThatARebuildEndsKeepsTheRanks cuts a reconcile off after the ledger has the gate's terms, with the numbers that they skip, and before it has
 // the gate's coupons. Then Redis is emptied, so that only a rebuild is possible, or the reconcile is cut off before its last step, so that one is enough.
 func TestF83AReconcileThatARebuildEndsKeepsTheRanks(t *testing.T) {
-	for step, want := range map[string][]string{"record": {"1:drink", "3:shipping", "4:shipping"}, "switch": {"1:drink", "2:twenty", "4:shipping"}} {
+	for step, want := range map[string][]string{"record": {"1:Drink", "3:Free shipping", "4:Free shipping"}, "switch": {"1:Drink", "2:20 %", "4:Free shipping"}} {
 		t.Run(step, func(t *testing.T) {
 			d := newPrized(t, services.Ledgers[services.SQLite](t), drinks(1, 1))
 			d.kept("a")

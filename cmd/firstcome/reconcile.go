@@ -17,10 +17,10 @@ type gateReconcileCmd struct {
 func (c *gateReconcileCmd) Help() string {
 	return `If the ledger's database was restored from a backup, or failed over to a replica that lagged, Redis has data that the
 ledger lacks. Nodes notice this, and decide and change nothing of such a campaign. reconcile copies the data of Redis
-into the ledger: the coupons of its holders and of its journal, with their numbers, times and codes, and quantity,
-window, pace, waitlist, pause and close. Then it rebuilds the gate in a new epoch. Numbers that no user has are lost, and
-never assigned again. Data that Redis does not have stays as in the backup: the campaign's name and benefit, who voided
-which coupons and why, and dead letters. If the newer database still exists, restore that instead.`
+into the ledger: the coupons of its holders and of its journal, with their numbers, times and codes, and the terms that
+Redis has, with prizes, pause and close. Then it rebuilds the gate in a new epoch. Numbers that no user has are lost, and
+never assigned again. Data that Redis does not have stays as in the backup: who changed what and why, who voided which
+coupons and why, and dead letters. If the newer database still exists, restore that instead.`
 }
 
 func (c *gateReconcileCmd) check(terminal) []error {

@@ -42,7 +42,7 @@ type storedReconcile struct {
 }
 
 // Adopt copies the state of the frozen gate g into the ledger, which was rolled back. One transaction writes a
-// change of the kind reconcile, with the gate's epoch, quantity, window, pace, pause and close. The change's
+// change of the kind reconcile, with the gate's epoch, terms, pause and close. The change's
 // version is one more than the higher of the two versions, and the change is pending until FinishRebuild.
 //
 // absent are the ledger's coupons that the gate does not have. Adopt voids them if the gate is complete, and if they

@@ -117,7 +117,7 @@ func TestANodeReadsNewTermsAsSoonAsItNoticesThem(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- r.Run(ctx) }()
-		stage.Same(t, "what a node reads whose campaigns' terms are the same", nil, within(10*time.Second))
+		stage.Same(t, "what a node reads whose campaigns' terms are the same", []int64(nil), within(10*time.Second))
 		b.version.Store(9)
 		stage.Same(t, "what it has read a second later", []int64{9}, within(1100*time.Millisecond))
 		stage.Same(t, "what it has read in the end", []int64{9}, within(10*time.Second))

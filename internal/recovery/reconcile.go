@@ -54,7 +54,7 @@ var ErrNothingToReconcile = errors.New("the ledger is not older than the campaig
 // Reconcile copies into the ledger what only the gate has, because an operator ordered it. It is a rebuild with two more steps between the freeze and
 // the journal:
 //
-//	adopt         the ledger takes the gate's epoch, version, quantity, window, pace, pause and close, as a change of the kind reconcile. The change is
+//	adopt         the ledger takes the gate's epoch, version, terms, pause and close, as a change of the kind reconcile. The change is
 //	              pending until the end, so that the ledger does not count as complete before. Coupons that the gate no longer has are voided
 //	bring back    the ledger records every holder's coupon that it lacks, with its number, time and code
 //

@@ -10,7 +10,7 @@ import (
 
 // TestF23WhoIsFrozenInMidIssueAndContinuedBreaksNothing freezes a node and a recorder at any instant, for longer than others wait before
 // they take over its entries. The others go on, and then both thaw and write their late entries. The fault points show the same
-// at each instant that matters: TestF18F20F21F23F41F71WhoDiesOrIsFrozenAtAFaultPointLosesNothing.
+// at each instant that matters: TestF18F20F21F23F41F71F79F81P10WhoDiesOrIsFrozenAtAFaultPointLosesNothing.
 func TestF23WhoIsFrozenInMidIssueAndContinuedBreaksNothing(t *testing.T) {
 	for _, s := range trials() {
 		t.Run(s.name, func(t *testing.T) {

@@ -101,7 +101,13 @@ func (f *fleet) node(n int) *process {
 // create makes a campaign that is open.
 func (f *fleet) create(id string, quantity int64, answer firstcome.AnswerWhen) {
 	f.t.Helper()
-	body := fmt.Sprintf(`{"id":%q,"name":%q,"quantity":%d,"answer":%q}`, id, id, quantity, answer)
+	f.createWith(id, quantity, answer, `null`)
+}
+
+// createWith is create with prizes, as JSON.
+func (f *fleet) createWith(id string, quantity int64, answer firstcome.AnswerWhen, prizes string) {
+	f.t.Helper()
+	body := fmt.Sprintf(`{"id":%q,"name":%q,"quantity":%d,"answer":%q,"prizes":%s}`, id, id, quantity, answer, prizes)
 	p := f.node(0)
 	if answer, text := p.ask(http.MethodPost, p.url+"/v1/campaigns", body); answer.StatusCode != http.StatusCreated {
 		f.t.Fatalf("create a campaign: %s %s", answer.Status, text)

@@ -179,7 +179,7 @@ var claimsBugs = []mutant{
 	},
 	{
 		bug:  "a reconcile keeps the quantity of the backup",
-		file: "internal/epoch/reconcile.go", old: "terms.Quantity, terms.OpensAt, terms.ClosesAt = g.Quantity, g.OpensAt, g.ClosesAt", new: "terms.OpensAt, terms.ClosesAt = g.OpensAt, g.ClosesAt",
+		file: "internal/epoch/reconcile.go", old: "s.Paused, s.Closed, s.ClosedAt = g.Paused,", new: "terms.Quantity = s.Quantity\n\ts.Paused, s.Closed, s.ClosedAt = g.Paused,",
 		pkg: everything, test: "TestF54AReconcileBringsBackWhatTheGateHas",
 	},
 	{

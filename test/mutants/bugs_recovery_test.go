@@ -262,4 +262,94 @@ var recoveryBugs = []mutant{
 		file: "cmd/firstcome/gates.go", old: "|| time.Now().After(end) {", new: "{",
 		pkg: everything, test: "TestAStartWaitsForItsGateForAMinute",
 	},
+	{
+		bug:  "a rebuild forgets which numbers it skips",
+		file: "internal/epoch/end.go", old: "if given < ended && !s.Closed {", new: "if given < ended && false {",
+		pkg: everything, test: "TestF80P10RanksGoOnBehindEachLossOfRedis",
+	},
+	{
+		bug:  "a second rebuild forgets which numbers the first one skipped",
+		file: "prize.go", old: "t.Skips = append(slices.Clone(t.Skips), ", new: "t.Skips = append([]Skip(nil), ",
+		pkg: everything, test: "TestF80P10RanksGoOnBehindEachLossOfRedis",
+	},
+	{
+		bug:  "a second rebuild without a coupon in between counts only the numbers that it skips",
+		file: "prize.go", old: "skipped += t.Skips[n-1].Skipped", new: "skipped += 0 * t.Skips[n-1].Skipped",
+		pkg: everything, test: "TestF80P10RanksGoOnBehindEachLossOfRedis",
+	},
+	{
+		bug:  "an edit of the terms forgets which numbers are skipped",
+		file: "internal/ledger/campaigns.go", old: "terms.Skips = was.Skips", new: "terms.Skips = nil",
+		pkg: everything, test: "TestF80P10RanksGoOnBehindEachLossOfRedis",
+	},
+	{
+		bug:  "a rank follows the number",
+		file: "prize.go", old: "return number - skipped\n", new: "return number\n",
+		pkg: everything, test: "TestF80P10RanksGoOnBehindEachLossOfRedis",
+	},
+	{
+		bug:  "a coupon has the newest terms instead of its own",
+		file: "internal/campaign/terms.go", old: "version <= ? AND kind IN ('terms', 'reconcile')", new: "version <= 1000000 + ? AND kind IN ('terms', 'reconcile')",
+		pkg: everything, test: "TestF80P10RanksGoOnBehindEachLossOfRedis",
+	},
+	{
+		bug:  "the last number of a frozen gate is left out",
+		file: "internal/epoch/end.go", old: "lastGiven(t, &s, frozen.LastNumber)", new: "lastGiven(t, &s, 0)",
+		pkg: everything, test: "TestF80P10TheLastNumberOfAFrozenGateHasItsRank",
+	},
+	{
+		bug:  "the rank of a dead letter is given again",
+		file: "internal/epoch/end.go", old: "return max(last, s.LastNumber,", new: "return max(s.LastNumber,",
+		pkg: everything, test: "TestF80ADeadLetterHasItsRank",
+	},
+	{
+		bug:  "a reconcile forgets which numbers are skipped, and the prizes",
+		file: "internal/epoch/reconcile.go", old: "if terms, err = campaign.DecodeTerms(g.Payload); err != nil {", new: "if err != nil {",
+		pkg: everything, test: "TestF82ALedgerThatLacksTheLastTermsSaysNoPrize",
+	},
+	{
+		bug:  "a ledger that has forgotten terms tells older ones",
+		file: "internal/campaign/terms.go", old: "case version > last:", new: "case false:",
+		pkg: everything, test: "TestF82ALedgerThatLacksTheLastTermsSaysNoPrize",
+	},
+	{
+		bug:  "a coupon whose terms are forgotten has older ones after a reconcile",
+		file: "internal/campaign/terms.go", old: "reconcile.Behind >= version {", new: "reconcile.Behind < version {",
+		pkg: everything, test: "TestF82ALedgerThatLacksTheLastTermsSaysNoPrize",
+	},
+	{
+		bug:  "a rebuild that ends a reconcile skips numbers twice",
+		file: "internal/epoch/end.go", old: "given = max(given, terms.Skips[n-1].After)", new: "given = max(given, 0*int64(n))",
+		pkg: everything, test: "TestF83AReconcileThatARebuildEndsKeepsTheRanks",
+	},
+	{
+		bug:  "a rebuild takes prizes that move after a number was given",
+		file: "internal/epoch/end.go", old: "change.Before > 0 && given >= change.Before", new: "false",
+		pkg: everything, test: "TestF84P10PrizesThatAreEditedAsTheCampaignOpensAreRefusedOnceANumberIsGiven",
+	},
+	{
+		bug:  "a rebuild refuses prizes under which coupons were given",
+		file: "internal/epoch/end.go", old: "if max(issuedUnder, g.termsVersion) >= change.Version {", new: "if false {",
+		pkg: everything, test: "TestF84P10PrizesThatTheGateTookBeforeTheFirstNumberStay",
+	},
+	{
+		bug:  "Redis takes prizes that move after a number was given",
+		file: "internal/redis/lua/apply.lua", old: "before > 0 and g.last_number >= before", new: "before > 0 and g.last_number > before",
+		pkg: "./internal/redis", test: "TestF84P10AGateRefusesAChangeThatMustComeBeforeANumber",
+	},
+	{
+		bug:  "Redis forgets the text of its terms in a rebuild",
+		file: "internal/redis/recovery.go", old: ` "terms", fill.Payload,`, new: ``,
+		pkg: "./internal/redis", test: "TestF82AGateKeepsTheTextOfItsTerms",
+	},
+	{
+		bug:  "a SQL gate takes prizes that move after a number was given",
+		file: "internal/ledger/campaigns.go", old: "max(s.LastNumber, s.DrainedThrough) >= beforeNumber {", new: "max(s.LastNumber, s.DrainedThrough) < 0 {",
+		pkg: "./internal/ledger", test: "TestTheSQLiteGateConforms",
+	},
+	{
+		bug:  "a node reads the terms of a new epoch only when a claim needs them",
+		file: "internal/recovery/watch.go", old: "changed = append(changed, a)", new: "_ = was",
+		pkg: "./internal/recovery", test: "TestANodeReadsNewTermsAsSoonAsItNoticesThem",
+	},
 }

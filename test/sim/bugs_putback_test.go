@@ -70,8 +70,13 @@ func adopts(change func(a *account, gate *recovery.GateState, absent *[]firstcom
 var putBackBugs = []bug{
 	{name: "nobody sees that a gate is ahead", remade: func(g *Gate) recovery.Gate { return modest{Gate: g, hides: true} }},
 	{name: "a reconcile brings nothing back", remade: func(g *Gate) recovery.Gate { return modest{Gate: g, holds: true} }},
-	{name: "a reconcile keeps the ledger's terms", seed: 2331, refills: adopts(func(a *account, gate *recovery.GateState, _ *[]firstcome.Coupon) {
-		gate.Quantity, gate.Paused, gate.Closed = a.Quantity, a.Paused, a.Closed
+	{name: "a reconcile keeps the ledger's terms", seed: 4864, refills: adopts(func(a *account, gate *recovery.GateState, _ *[]firstcome.Coupon) {
+		gate.Payload, gate.Paused, gate.Closed = payloadOf(a.Terms), a.Paused, a.Closed
+	})},
+	{name: "a reconcile forgets which numbers are skipped", seed: 801, refills: adopts(func(_ *account, gate *recovery.GateState, _ *[]firstcome.Coupon) {
+		terms := termsIn(gate.Payload)
+		terms.Skips = nil
+		gate.Payload = payloadOf(terms)
 	})},
 	{name: "a reconcile voids nothing", seed: 2196, refills: adopts(func(_ *account, _ *recovery.GateState, absent *[]firstcome.Coupon) { *absent = nil })},
 }

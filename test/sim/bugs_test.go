@@ -268,7 +268,7 @@ func TestThePlantedBugsAreFound(t *testing.T) {
 	for n := range logBugs {
 		logBugs[n].kind.logs = true
 	}
-	for _, b := range slices.Concat(bugs, rebuildBugs, lineBugs, putBackBugs, logBugs) {
+	for _, b := range slices.Concat(bugs, rebuildBugs, prizeBugs, lineBugs, putBackBugs, logBugs) {
 		t.Run(b.name, func(t *testing.T) {
 			for from := b.seed; from < b.seed+within; from++ {
 				if breaches, _ := schedule(t, from, &b); len(breaches) > 0 {

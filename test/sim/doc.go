@@ -53,7 +53,7 @@
 //
 // # The promises
 //
-// P1 to P9 are checked by what the gate did and by the answers (history.go, history_line.go, promises.go), and by the ledger at the end (oracle.go). A
+// P1 to P10 are checked by what the gate did and by the answers (history.go, history_line.go, prizes.go, promises.go), and by the ledger at the end (oracle.go). A
 // number may be lost in a rebuild only if no user was told that it is recorded, it was in no journal that could be read, and it was not at a server that
 // keeps all its data.
 //

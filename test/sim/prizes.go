@@ -91,7 +91,7 @@ func (r *ranks) ended(given, through int64) {
 }
 
 // ranked checks P10: no two coupons of the ledger have one rank, a greater number has a greater rank, the prizes of all are the same but for their names, and
-// what users were told of a coupon is what its terms say. Where no ledger was put back, the ranks of an epoch go on behind the last number known to be given.
+// what users were told of a coupon is what its terms say. Where no ledger was put back, the ranks of an epoch go on after the last number known to be given.
 func (h *history) ranked() {
 	a := h.town.ledger.campaigns[campaign]
 	of := func(c firstcome.Coupon) (firstcome.Terms, toldCoupon) {

@@ -97,7 +97,7 @@ var everything = []string{
 	"crashes", "starts again", "stands still", "goes on", "the gate's clock jumps", "hears that number",
 	"tells a issued", "tells a already_issued", "tells a sold_out", "tells a not_open", "tells a closed", "tells a paused", "tells a error",
 	"apply change 2 terms", "apply change 2 pause", "apply change 3 resume", "apply change 2 close", "apply change 2 void", "tells operator 1 done", "tells operator 2 error",
-	"whether change 2 was refused, for operator 1", "to void number",
+	"whether change 2 was refused, for operator 1", "to void number", "wants other prizes", "wants other names of the prizes",
 	"server restarts", "server loses the campaign", "server is emptied", "server goes back to an older state", "a replica takes the place of the gate's server", "the old server follows the new one", "the address of the gate leads back", "the gate is older than the ledger", "the owner wants a rebuild",
 	"to go on as run 2", "to freeze for attempt 1", "to freeze for attempt 2", "to load [1", "to switch to attempt 1 and epoch 2", "to hear that attempt 1 goes on",
 	"to end attempt 1", "and 1 lost", "the ledger changed while it was loaded", "another node rebuilds the gate", "its gate is being rebuilt",
