@@ -163,12 +163,12 @@ func TestTheReportHasTermsChangesAndChecks(t *testing.T) {
 		"ko": {
 			"시간대: 한국 시간", "1,000장 · 1인 1매", "약속과 검증", "더 자세히: 약속마다 확인한 것, 서버가 센 것", "확인 내용 확인한 행 수 결과", "오픈 2026-11-30 10:00:00.000 KST 소진 – 종료 – 가장 빠를 때 초당 약 3장 · 2026-11-30 10:00:00 KST", "회수 1", "이름 겨울 쿠폰 수량 1,000 오픈 2026-11-30 10:00:00 KST 응답 시점 원장에 기록한 뒤 속도 대기열 없음", "혜택 10% 할인 유효 기간 30일",
 			"a test 캠페인을 만들었습니다 2026-11-30 09:00:00 KST", "조건을 변경했습니다 2026-11-30 10:00:00 KST 수량 3 → 1,000",
-			"✓ 확인한 약속을 모두 지켰습니다: 초과 발급 없음, 1인 1매, 선착순, 유실 없음. 11월 30일 오전 10시에 원장의 쿠폰 2장을 모두 다시 읽고 확인했습니다. 그 뒤에 기록된 쿠폰 1장은 확인하지 않았습니다.",
+			"✓ 확인한 약속을 모두 지켰습니다: 초과 발급 없음, 1인 1매, 선착순, 유실 없음, 순위와 경품 유지. 11월 30일 오전 10시에 원장의 쿠폰 2장을 모두 다시 읽고 확인했습니다. 그 뒤에 기록된 쿠폰 1장은 확인하지 않았습니다.",
 		},
 		"en": {
 			"times are in Seoul time", "Opened 2026-11-30 10:00:00.000 KST Sold out – Closed – At its fastest about 3 coupons a second · 2026-11-30 10:00:00 KST", "Voided 1", "name 겨울 쿠폰 quantity 1,000 opens 2026-11-30 10:00:00 KST answered when once it is in the ledger pace no line", "benefit 10% 할인 valid for 30 d",
 			"a test created the campaign 2026-11-30 09:00:00 KST", "mina of operator changed the terms 2026-11-30 10:00:00 KST quantity 3 → 1,000",
-			"✓ Every promise that was checked was kept: Never more; One per user; First come, first served; Kept. All coupons in the ledger were read again at 10:00 am on 30 November (Seoul time): 2. Coupons recorded since then, not checked: 1.",
+			"✓ Every promise that was checked was kept: Never more; One per user; First come, first served; Kept; A rank is given once. All coupons in the ledger were read again at 10:00 am on 30 November (Seoul time): 2. Coupons recorded since then, not checked: 1.",
 		},
 	} {
 		sees.lang = lang
