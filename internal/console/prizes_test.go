@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"context"
 	"net/url"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -127,6 +129,25 @@ func TestSupportTellsRankAndPrize(t *testing.T) {
 	d.claim("plain", "mina")
 	d.shows("without prizes", "/campaigns/plain/coupons", map[string][]string{"en": {"Number Rank User id", " 1 1 mina "}})
 	d.shows("without prizes", "/customer?campaign=plain&user_id=mina", map[string][]string{"en": {"in force rank 1 You got"}})
+}
+
+// A skipping ledger has terms after which the first number of each campaign was never given.
+type skipping struct{ *ledger.Reads }
+
+func (s skipping) Terms(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error) {
+	t, err := s.Reads.Terms(ctx, id, version)
+	return t.Skip(0, 1), err
+}
+
+// TestTheRankOnAPageIsThatOfTheCouponsOwnTerms, and no number: in the terms of the coupons a number was skipped.
+func TestTheRankOnAPageIsThatOfTheCouponsOwnTerms(t *testing.T) {
+	d := opensPrizes(t, func(t testing.TB, change ...func(*house)) *house {
+		return openHouse(t, append(change, func(h *house) { h.config.Ledger = skipping{h.ledger.Reads} })...)
+	})
+	d.passes(time.Hour)
+	d.claim(d.id, "a", "b", "c")
+	d.shows("the list", "/campaigns/winter/coupons", map[string][]string{"en": {"2 1 음료 b ", "3 2 음료 c "}})
+	d.shows("a customer", "/customer?campaign=winter&user_id=c", map[string][]string{"en": {"rank 2, 음료", "Your rank is 2, and your prize: 음료. It is good for: 아메리카노 한 잔.", "rank 2, 음료, is not given again."}})
 }
 
 // TestAVoidSaysThatARankIsNotGivenAgain before and after, for one coupon and for several. A direct issue says which prize it takes.

@@ -1,6 +1,7 @@
 package figures_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/figures"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -105,5 +107,29 @@ func TestStockIsUnknownWithTheGate(t *testing.T) {
 	b.fails = errors.New("no route to the database")
 	if s, err = figures.NewWatcher(b, nil, b).Now(t.Context(), "spring"); err != nil || s.Prizes != nil {
 		t.Errorf("while the ledger is down: %+v, %v", s.Prizes, err)
+	}
+}
+
+// A counted gate has these counters.
+type counted struct{ at gate.State }
+
+func (c counted) State(context.Context, firstcome.CampaignID) (gate.State, error) { return c.at, nil }
+
+// TestAClosedCampaignThatWasRebuiltGaveNoMoreRanks: no change of its terms skips the numbers up to its gate's last one. An open campaign's gate has
+// given its last number.
+func TestAClosedCampaignThatWasRebuiltGaveNoMoreRanks(t *testing.T) {
+	b := &board{status: prized(3, 0)}
+	b.status.Gate, b.status.Applied = "far away", 1
+	for _, c := range []struct {
+		closed      bool
+		drained, is int64
+	}{{true, 1000, 3}, {true, 999, 1000}, {false, 1000, 1000}} {
+		b.status.Closed = c.closed
+		g := counted{gate.State{LastNumber: 1000, DrainedThrough: c.drained, InForce: 3}}
+		s, err := figures.NewWatcher(b, g, b).Now(t.Context(), "spring")
+		stage.Must(t, err)
+		if *s.Ranks != c.is {
+			t.Errorf("closed %t, drained through %d: %d ranks are given, want %d", c.closed, c.drained, *s.Ranks, c.is)
+		}
 	}
 }
