@@ -20,6 +20,8 @@ type steerPage struct {
 	Ask      *asked            // a change that must be confirmed by typing the campaign's name; nil if none
 	Wrong    map[string]string // by field
 	Quantity string            // as typed, if it is wrong
+	// LastPrize is the name of the last prize, which added coupons have, or empty if there are no prizes.
+	LastPrize string
 }
 
 // PerSecond returns the pace as the form shows it, or "" if there is no pace or no limit.
@@ -67,6 +69,9 @@ func (c *steerHandlers) render(v *view, status int, ask *asked, field, wrong str
 		return err
 	}
 	page := steerPage{Row: c.rowOf(v.r.Context(), &s, now), Version: s.Version, Paused: s.Paused, Closed: s.Closed, Pace: s.Pace, Logged: s.Log != nil && (s.Pace != nil || waits(now)), Ask: ask}
+	if last := len(s.Prizes) - 1; last >= 0 {
+		page.LastPrize = s.Prizes[last].Name
+	}
 	if wrong != "" {
 		page.Wrong, page.Quantity = map[string]string{field: wrong}, v.form.Get("quantity")
 	}

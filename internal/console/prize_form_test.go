@@ -235,6 +235,10 @@ func TestTheQuantityStaysAtLeastThatOfItsPrizes(t *testing.T) {
 	b := h.browser()
 	for lang, says := range map[string]string{"ko": "수량은 경품 수량의 합인 1,000장 이상이어야 합니다.", "en": "The quantity must be at least 1,000, the sum of the prizes' quantities."} {
 		b.lang = lang
+		more := map[string]string{"ko": "늘어난 쿠폰의 경품은 마지막 경품인 ‘무료 배송’입니다.", "en": "Added coupons have the last prize: 무료 배송."}[lang]
+		if got := b.post("/console/campaigns/summer/quantity", url.Values{"version": {"1"}, "quantity": {"5001"}}); !strings.Contains(got.text(), more) {
+			t.Errorf("%s: more coupons: %s", lang, got.text())
+		}
 		if got := b.post("/console/campaigns/summer/quantity", url.Values{"version": {"1"}, "quantity": {"999"}}); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, strings.ReplaceAll(says, "'", "&#39;")) {
 			t.Errorf("%s: %d %s", lang, got.status, got.text())
 		}
