@@ -92,14 +92,12 @@ func refuses(t *sqldb.Tx, s *campaign.Row, g atGate, change firstcome.Change) (b
 	if err := t.Row(`SELECT `+openLetters+` FROM campaigns WHERE id = ?`, string(s.ID)).Scan(&letters); err != nil {
 		return false, err
 	}
-	given, err := lastGiven(t, s, g.lastNumber)
-	return change.Terms.Quantity < max(s.InForce+letters, g.inForce) || change.Before > 0 && given >= change.Before, err
+	return change.Terms.Quantity < max(s.InForce+letters, g.inForce) || change.Before > 0 && lastGiven(s, g.lastNumber) >= change.Before, nil
 }
 
 // lastGiven returns the last number of a campaign that was given, as far as the ledger and the gate know.
-func lastGiven(t *sqldb.Tx, s *campaign.Row, atGate int64) (last int64, err error) {
-	err = t.Row(`SELECT COALESCE(MAX(number), 0) FROM dead_letters WHERE campaign_id = ?`, string(s.ID)).Scan(&last)
-	return max(last, s.LastNumber, s.DrainedThrough, atGate), err
+func lastGiven(s *campaign.Row, atGate int64) int64 {
+	return max(s.LastNumber, s.DrainedThrough, atGate)
 }
 
 // lastTermsVersion returns the version of the terms of the coupon with a campaign's highest number, or 0 if there is no coupon. No
@@ -143,10 +141,7 @@ func (e *Epochs) nextEpoch(t *sqldb.Tx, s campaign.Row, actor string, frozen rec
 	if err != nil {
 		return fill, err
 	}
-	given, err := lastGiven(t, &s, frozen.LastNumber)
-	if err != nil {
-		return fill, err
-	}
+	given := lastGiven(&s, frozen.LastNumber)
 	if n := len(terms.Skips); n > 0 { // a reconcile that was cut off has the gate's terms, and perhaps not its coupons
 		given = max(given, terms.Skips[n-1].After)
 	}
