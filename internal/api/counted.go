@@ -102,7 +102,10 @@ func withGate(c ledger.Status, g gate.State, err error) (told, error) {
 	case err != nil:
 		return told{Status: c, gate: gateUnknown}, err
 	}
-	c.InForce, c.Issued, c.LastNumber, c.Now, c.Instants, c.Line.Waiting = g.InForce, g.Issued, g.LastNumber, g.Now, g.Instants, g.Waiting
+	if !c.Closed || g.LastNumber > c.DrainedThrough { // the last number of a gate that was rebuilt after the close was given to nobody
+		c.LastNumber = g.LastNumber
+	}
+	c.InForce, c.Issued, c.Now, c.Instants, c.Line.Waiting = g.InForce, g.Issued, g.Now, g.Instants, g.Waiting
 	return told{Status: c, gate: gateOK}, nil
 }
 
