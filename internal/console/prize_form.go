@@ -153,7 +153,7 @@ func (l language) prizeFieldsOf(f newForm, wrongs map[string]string, fixed bool)
 			row.From, row.To = from, firstcome.Unlimited
 		}
 		if row.Last {
-			row.Rest = l.rest(f.Quantity, from-1, known)
+			row.Rest = l.rest(f.Quantity, from-1, known && !fixed) // later it also has the stock of voided coupons
 		} else {
 			quantity, ok := wholeNumber(p.Quantity)
 			known = known && ok && quantity > 0 && quantity < firstcome.MaxQuantity && from <= firstcome.MaxQuantity

@@ -200,6 +200,9 @@ func TestPrizesChangeUntilTheFirstNumber(t *testing.T) {
 	h.claim("summer", "mina")
 	p.Go("/console/campaigns/summer/terms")
 	p.Await("A coupon has been issued, so only names and benefits can be changed. Ids, order and quantities stay, so that each coupon keeps its prize.")
+	if text := p.one("[data-rest]").said(); text != "the rest" {
+		t.Errorf("the last prize has %s, and also the stock of voided coupons", text)
+	}
 	if len(p.root.all("button[name=prizes]")) > 0 || len(p.root.all("input[name='prizes.0.id']")) != 1 || p.one("input[name='prizes.0.id']").attr["type"] != "hidden" {
 		t.Errorf("the form lets prizes be moved: %s", p.page.body)
 	}

@@ -91,14 +91,14 @@ func (l language) skips(before, after *firstcome.Terms) (all []changed) {
 	return all
 }
 
-// A nextPrize is the rank that a campaign's next coupon gets, and the name of its prize. It is zero if the campaign has no prizes, or if that is unknown.
+// A nextPrize is the rank that a campaign's next coupon gets, and the name of its prize. It is zero if the campaign has no prizes or is closed, or if that is unknown.
 type nextPrize struct {
 	Rank  int64
 	Prize string
 }
 
 func nextPrizeOf(t *firstcome.Terms, now *figures.Sample) nextPrize {
-	if len(t.Prizes) == 0 || now.Ranks == nil {
+	if len(t.Prizes) == 0 || now.Ranks == nil || now.State == firstcome.Closed.String() {
 		return nextPrize{}
 	}
 	rank := *now.Ranks + 1
@@ -165,7 +165,7 @@ func (w customerWords) prizeNow(n nextPrize) string {
 
 // voidedStock says what becomes of the stock of a voided coupon that had a prize.
 func (l language) voidedStock(of couponPrize, n nextPrize) string {
-	return l.say("재고는 새 순위로 발급되며, %s위의 ‘%s’%s 다시 나가지 않습니다.", "Its stock is issued under a new rank: rank %[1]s, %[2]s, is not given again.", l.number(of.Rank), of.Prize, particle(of.Prize, "은", "는")) + l.nextRank(n)
+	return l.say("재고는 새 순위로만 발급되며, %s위의 ‘%s’%s 다시 나가지 않습니다.", "Its stock can only be issued under a new rank: rank %[1]s, %[2]s, is not given again.", l.number(of.Rank), of.Prize, particle(of.Prize, "은", "는")) + l.nextRank(n)
 }
 
 // A stock is what pages show of a prize.

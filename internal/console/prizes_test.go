@@ -156,7 +156,7 @@ func TestAVoidSaysThatARankIsNotGivenAgain(t *testing.T) {
 	d.passes(time.Hour)
 	d.claim(d.id, "a", "b", "c")
 	const user = "/customer?campaign=winter&user_id=b"
-	ko, en := "재고는 새 순위로 발급되며, 2위의 ‘음료’는 다시 나가지 않습니다. 다음은 4위 ‘무료 배송’입니다.", "Its stock is issued under a new rank: rank 2, 음료, is not given again. The next is rank 4: 무료 배송."
+	ko, en := "재고는 새 순위로만 발급되며, 2위의 ‘음료’는 다시 나가지 않습니다. 다음은 4위 ‘무료 배송’입니다.", "Its stock can only be issued under a new rank: rank 2, 음료, is not given again. The next is rank 4: 무료 배송."
 	d.shows("before", user, map[string][]string{
 		"ko": {"고객은 다시 신청할 수 있습니다. " + ko, "경품은 다음 순위의 것을 받습니다. 지금은 4위부터 ‘무료 배송’입니다."},
 		"en": {"may claim again. " + en, "It takes the next rank: from rank 4 on, as of now: 무료 배송."},
@@ -172,13 +172,17 @@ func TestAVoidSaysThatARankIsNotGivenAgain(t *testing.T) {
 	}
 	several := url.Values{"numbers": {"1 3"}, "reason": {"r"}}
 	for lang, want := range map[string]string{
-		"ko": "재고는 새 순위로 발급되며, 회수한 순위의 경품은 다시 나가지 않습니다. 다음은 4위 ‘무료 배송’입니다.",
-		"en": "Their stock is issued under new ranks: the prizes of the voided ranks are not given again. The next is rank 4: 무료 배송.",
+		"ko": "재고는 새 순위로만 발급되며, 회수한 순위의 경품은 다시 나가지 않습니다. 다음은 4위 ‘무료 배송’입니다.",
+		"en": "Their stock can only be issued under new ranks: the prizes of the voided ranks are not given again. The next is rank 4: 무료 배송.",
 	} {
 		b.lang = lang
 		if got := b.post("/console/campaigns/winter/coupons/void", several); !strings.Contains(got.text(), want) {
 			t.Errorf("%s: several: %s", lang, got.text())
 		}
+	}
+	d.turns(firstcome.ChangeClose)
+	if text := d.browser().get("/console/customer?campaign=winter&user_id=c").text(); !strings.Contains(text, "rank 3, 20% 할인, is not given again.") || strings.Contains(text, "The next is rank") || strings.Contains(text, "It takes the next rank") {
+		t.Errorf("a closed campaign: %s", text)
 	}
 	d.campaign("plain", 5)
 	d.claim("plain", "mina")
