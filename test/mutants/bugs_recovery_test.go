@@ -288,6 +288,16 @@ var recoveryBugs = []mutant{
 		pkg: everything, test: "TestF80P10RanksGoOnBehindEachLossOfRedis",
 	},
 	{
+		bug:  "the end of a prize is off by one",
+		file: "prize.go", old: "if rank -= p.Quantity; rank <= 0 ||", new: "if rank -= p.Quantity; rank < 0 ||",
+		pkg: ".", test: "TestTheRankSaysThePrize",
+	},
+	{
+		bug:  "a claim is answered by the newest terms instead of the coupon's own",
+		file: "internal/api/claim.go", old: "return d.Coupon.TermsVersion", new: "return d.Version",
+		pkg: "./internal/api", test: "TestPrizesMoveOnlyUntilANumberWasGiven",
+	},
+	{
 		bug:  "a coupon has the newest terms instead of its own",
 		file: "internal/campaign/terms.go", old: "version <= ? AND kind IN ('terms', 'reconcile')", new: "version <= 1000000 + ? AND kind IN ('terms', 'reconcile')",
 		pkg: everything, test: "TestF80P10RanksGoOnBehindEachLossOfRedis",
