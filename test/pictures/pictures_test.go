@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +70,12 @@ func TestAStrangerFollowsTheLinkOfTheDemonstration(t *testing.T) {
 	light.Go(root + "/customer?campaign=demo&user_id=user-17")
 	light.Await("Your coupon code is ")
 	take(light, "customer")
+
+	light.Resize(1280, 744, scale)
+	light.Go(root + "/campaigns/lunch")
+	light.Await("A drink")
+	light.Await("1,300")
+	take(light, "prizes")
 
 	light.Resize(1280, 640, scale)
 	light.Go(root)
@@ -138,6 +145,10 @@ func others(t *testing.T, server string) {
 		c.Coupon = client.CouponSpec{Benefit: []byte(`{"percent_off":10}`)}
 		stage.Must(t, stage.Err(api.CreateCampaign(ctx, c)))
 	}
+	stage.Must(t, stage.Err(api.CreateCampaign(ctx, client.NewCampaign{ID: "lunch", Name: "Lunch time", Quantity: of(5000), Prizes: []client.PrizeSpec{
+		{ID: "drink", Name: "A drink", Quantity: of(100)}, {ID: "discount", Name: "20 % off", Quantity: of(900)}, {ID: "shipping", Name: "Free shipping"},
+	}})))
+	claim(ctx, t, api, "lunch", 1300)
 	claim(ctx, t, api, "welcome", 261)
 	claim(ctx, t, api, "night", 70)
 	claim(ctx, t, api, "beta", 12)
@@ -154,5 +165,7 @@ func claim(ctx context.Context, t *testing.T, api *client.Client, id string, use
 	for n := range users {
 		names = append(names, fmt.Sprint("shopper-", n))
 	}
-	stage.Must(t, stage.Err(api.Issue(ctx, id, names, "")))
+	for some := range slices.Chunk(names, 1000) {
+		stage.Must(t, stage.Err(api.Issue(ctx, id, some, "")))
+	}
 }
