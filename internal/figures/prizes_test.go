@@ -88,6 +88,8 @@ func TestWhenAPrizeRanOutIsReadOnce(t *testing.T) {
 	reads(5, 3, first, second, none)
 	reads(9, 3, first, second, none)
 	reads(1, 3, none, none, none) // a restored ledger gives ranks again
+	b.given = []ledger.PrizeGiven{{RanOutAt: second}, {}, {}}
+	reads(3, 4, second, none, none)
 }
 
 // TestStockIsUnknownWithTheGate: then only the quantities of the prizes are known.

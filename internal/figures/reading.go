@@ -114,7 +114,7 @@ func (w *Watcher) prizes(ctx context.Context, c *ledger.Status, s *Sample) []Pri
 	}
 	all := make([]Prize, len(c.Prizes))
 	times, _ := w.ranOut.Get(c.ID)
-	ahead, asks := int64(0), false // ranks of earlier prizes that are left
+	ahead, asks, again := int64(0), false, false // ranks of earlier prizes that are left
 	for n := range all {
 		from, to := c.Ranks(n)
 		if to != firstcome.Unlimited {
@@ -127,11 +127,16 @@ func (w *Watcher) prizes(ctx context.Context, c *ledger.Status, s *Sample) []Pri
 		all[n].Given = &given
 		if to != firstcome.Unlimited {
 			ahead += c.Prizes[n].Quantity - given
-			asks = asks || *s.Ranks >= to && (n >= len(times) || times[n].RanOutAt.IsZero())
+			known := n < len(times) && !times[n].RanOutAt.IsZero()
+			again = again || known && *s.Ranks < to
+			asks = asks || !known && *s.Ranks >= to
 		} else if s.Quantity != nil {
 			of := given + max(0, *s.Quantity-*s.InForce-ahead)
 			all[n].Of = &of
 		}
+	}
+	if again { // a restored ledger gives ranks again, or the terms were read before a rebuild and the gate's last number after it
+		w.ranOut.Remove(c.ID)
 	}
 	if asks {
 		if read, err := w.Ledger.PrizesGiven(ctx, c.ID, &c.Terms, c.NumberOf(*s.Ranks)); err == nil {
