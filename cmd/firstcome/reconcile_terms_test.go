@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/firstcome/firstcome"
@@ -91,4 +92,40 @@ func TestF54ALowerQuantityThatTheBackupHadProposedIsRefusedBelowTheGates(t *test
 		stage.Same(t, "who has a coupon", []string{"already_issued:1", "already_issued:2", "already_issued:3", "already_issued:4"}, d.claims("a", "b", "d", "e"))
 		d.sound()
 	})
+}
+
+// TestF82PrizesThatABackupHadOnlyProposedAreWhatTheGateMadeOfThem restores a backup with a change of the prizes that the gate refused or took later.
+func TestF82PrizesThatABackupHadOnlyProposedAreWhatTheGateMadeOfThem(t *testing.T) {
+	for name, test := range map[string]struct {
+		acts    func(d *desk)
+		prizes  []firstcome.Prize
+		refused error
+	}{
+		"refused": {func(d *desk) { d.kept("a", "b"); d.reaches("c", nil) }, drinks(1, 1), firstcome.ErrPrizesFixed},
+		"refused, and other terms later": {func(d *desk) {
+			d.kept("a", "b")
+			d.reaches("c", nil)
+			d.terms(func(terms *firstcome.Terms) { terms.Name = "By another name" })
+		}, drinks(1, 1), firstcome.ErrPrizesFixed},
+		"taken": {func(d *desk) { d.reaches("c", nil); d.kept("a", "b") }, drinks(2, 2), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ledgers(t, func(t *testing.T, ledger string) {
+				d := newPrized(t, ledger, drinks(1, 1))
+				version, err := d.ledger.Campaigns.SetTerms(t.Context(), "op", "c", 0, func(terms *firstcome.Terms) { terms.Prizes = drinks(2, 2) })
+				stage.Must(t, err)
+				b := d.backup()
+				test.acts(d)
+				told := d.prizes("a", "b")
+				d = b.restore()
+				stage.Must(t, stage.Err(d.rebuilder().Reconcile(t.Context(), "op", "c")))
+				stage.Same(t, "what users are told", told, d.prizes("a", "b"))
+				if refusal, err := d.ledger.Campaigns.Refusal(t.Context(), "c", version); err != nil || !errors.Is(refusal, test.refused) {
+					t.Errorf("why the change is refused: %v, %v, want %v", refusal, err, test.refused)
+				}
+				stage.Same(t, "the prizes", test.prizes, d.termsNow().Prizes)
+				d.sound()
+			})
+		})
+	}
 }

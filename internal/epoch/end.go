@@ -55,14 +55,10 @@ func (e *Epochs) concludeRebuilt(t *sqldb.Tx, s *campaign.Row, g atGate) error {
 	if !s.Pending() {
 		return nil
 	}
-	change := firstcome.Change{Version: s.Version}
-	var payload string
-	err := t.Row(`SELECT kind, payload FROM changes WHERE campaign_id = ? AND version = ?`, string(s.ID), s.Version).Scan(&change.Kind, &payload)
+	change, is, err := proposed(t, s)
 	refused := false
-	if err == nil && change.Kind == firstcome.ChangeTerms && s.Version > s.TermsVersion {
-		if err = campaign.DecodeChange(&change, payload, 0); err == nil {
-			refused, err = refuses(t, s, g, change)
-		}
+	if err == nil && is {
+		refused, err = refuses(t, s, g, change)
 	}
 	if err == nil {
 		err = campaign.ConcludeChange(t, *s, s.Version, refused)
@@ -73,6 +69,17 @@ func (e *Epochs) concludeRebuilt(t *sqldb.Tx, s *campaign.Row, g atGate) error {
 	concluded, err := e.store.RowToChange(t, s.ID)
 	*s = concluded
 	return err
+}
+
+// proposed returns the pending change of a campaign, and whether it has terms that the gate may refuse.
+func proposed(t *sqldb.Tx, s *campaign.Row) (change firstcome.Change, is bool, err error) {
+	change.Version = s.Version
+	var payload string
+	err = t.Row(`SELECT kind, payload FROM changes WHERE campaign_id = ? AND version = ?`, string(s.ID), s.Version).Scan(&change.Kind, &payload)
+	if is = err == nil && change.Kind == firstcome.ChangeTerms && s.Version > s.TermsVersion; is {
+		err = campaign.DecodeChange(&change, payload, 0)
+	}
+	return change, is, err
 }
 
 // refuses reports whether the gate refused proposed terms, or would have. If it gave coupons under them, it had taken them. Otherwise it

@@ -146,7 +146,20 @@ func (e *Epochs) gateTerms(t *sqldb.Tx, s *campaign.Row, g recovery.GateState) (
 		terms.Log = g.Log
 	}
 	s.Paused, s.Closed, s.ClosedAt = g.Paused, g.Closed, g.ClosedAt
-	return terms, before, nil
+	return terms, before, refuseMoved(t, s, terms)
+}
+
+// refuseMoved notes that the gate refused a change of prizes that the ledger has only proposed, if the gate's terms have other prizes. No coupon names
+// such a change: a coupon under it would have fixed its prizes.
+func refuseMoved(t *sqldb.Tx, s *campaign.Row, terms firstcome.Terms) error {
+	if !s.Pending() {
+		return nil
+	}
+	change, is, err := proposed(t, s)
+	if err == nil && is && change.Before > 0 && terms.MovesPrizes(change.Terms) {
+		err = campaign.ConcludeChange(t, *s, s.Version, true)
+	}
+	return err
 }
 
 // behindReason is the void reason of a coupon that the gate no longer has.
