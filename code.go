@@ -1,21 +1,23 @@
 package firstcome
 
 import (
-	"bytes"
+	"crypto/aes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/hex"
 	"errors"
 	"hash"
-	"strconv"
 	"strings"
 	"sync"
 	"unicode"
 )
 
-// A Secret derives coupon codes. All nodes of a deployment have the same secret. Its methods may be called from many goroutines.
-type Secret struct{ macs *sync.Pool }
+// A Secret makes coupon codes and reads them back. All nodes of a deployment have the same secret. Its methods may be called from many goroutines.
+type Secret struct {
+	macs    *sync.Pool // of *mac
+	ciphers *sync.Pool // of *codeCipher
+}
 
 // MinSecret is the length of the shortest secret, in bytes: the length of the hash that it keys. RFC 2104 advises against less.
 const MinSecret = 32
@@ -26,16 +28,22 @@ func NewSecret(key []byte) (Secret, error) {
 		return Secret{}, errors.New("the code secret has at least 32 bytes: make one with openssl rand -hex 32")
 	}
 	key = append([]byte(nil), key...)
-	return Secret{macs: &sync.Pool{New: func() any {
+	s := Secret{macs: &sync.Pool{New: func() any {
 		return &mac{Hash: hmac.New(sha256.New, key)}
-	}}}, nil
+	}}}
+	aes256, err := aes.NewCipher(s.Key("coupon codes"))
+	if err != nil {
+		return Secret{}, err
+	}
+	firsts := firstBlocks(aes256)
+	s.ciphers = &sync.Pool{New: func() any { return &codeCipher{aes: aes256, firsts: firsts} }}
+	return s, nil
 }
 
-// A mac is a keyed hash with buffers for its input and its sum.
+// A mac is a keyed hash with a buffer for its sum.
 type mac struct {
 	hash.Hash
-	input []byte
-	sum   [sha256.Size]byte
+	sum [sha256.Size]byte
 }
 
 // sum80 returns the first 80 bits of the HMAC-SHA-256 of input.
@@ -45,23 +53,27 @@ func (m *mac) sum80(input []byte) []byte {
 	return m.Sum(m.sum[:0])[:10]
 }
 
-// Code returns the coupon code of a campaign's number: the first 80 bits of
-// HMAC-SHA-256(secret, campaign id ‖ 0x00 ‖ number in decimal digits) in 16
-// characters of Crockford's base 32. It cannot be guessed, is the same on every
-// node, and is known as soon as the number is.
+// Code returns the coupon code of a campaign's number: its encryption, in 16 characters of Crockford's base 32. It cannot be guessed, is the same on
+// every node, and is known as soon as the number is. See codeCipher.
 func (s Secret) Code(id CampaignID, number int64) string {
-	m := s.macs.Get().(*mac)
-	defer s.macs.Put(m)
-	m.input = append(append(m.input[:0], id...), 0)
-	m.input = strconv.AppendInt(m.input, number, 10)
-	return crockford.EncodeToString(m.sum80(m.input))
+	c := s.ciphers.Get().(*codeCipher)
+	defer s.ciphers.Put(c)
+	return c.encrypt(id, uint64(number))
+}
+
+// NumberOf returns the number that a code of a campaign has, or 0 if it is no code of the campaign. One in 134 million codes of other campaigns has a
+// number, too: only the stored code of the number's coupon says that it is the same.
+func (s Secret) NumberOf(id CampaignID, code string) int64 {
+	c := s.ciphers.Get().(*codeCipher)
+	defer s.ciphers.Put(c)
+	return c.decrypt(id, code)
 }
 
 // Fingerprint identifies a secret without revealing it: 80 bits of the HMAC of a fixed text, in hexadecimal digits.
 func (s Secret) Fingerprint() string {
 	m := s.macs.Get().(*mac)
 	defer s.macs.Put(m)
-	return hex.EncodeToString(m.sum80([]byte("firstcome secret fingerprint")))
+	return hex.EncodeToString(m.sum80([]byte("firstcome secret fingerprint, codes by FF1")))
 }
 
 // Key returns a key of 32 bytes for a purpose, the same on every node: the HMAC-SHA-256 of a text that can be no input of Code or Fingerprint,
@@ -107,21 +119,3 @@ func codeRune(r rune) rune {
 
 // besideCode has the dashes, quotes, dots and invisible characters that are in no class of their kind.
 const besideCode = "−⁃ーｰ" + "'\"`´′″‚„" + ".·•․…。｡・･" + "͏ᅟᅠㅤﾠ︎️"
-
-// NumberOf returns the number of a campaign, from first to last, that has a code, or 0 if none has. A code does not reveal its number, so each is
-// tried: some 5 million a second.
-func (s Secret) NumberOf(id CampaignID, code string, first, last int64) int64 {
-	want, err := crockford.DecodeString(code)
-	if err != nil {
-		return 0
-	}
-	m := s.macs.Get().(*mac)
-	defer s.macs.Put(m)
-	m.input = append(append(m.input[:0], id...), 0)
-	for number := first; number <= last; number++ {
-		if bytes.Equal(m.sum80(strconv.AppendInt(m.input, number, 10)), want) {
-			return number
-		}
-	}
-	return 0
-}

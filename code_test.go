@@ -1,9 +1,12 @@
 package firstcome_test
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/hex"
+	"errors"
 	"math/big"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,23 +26,131 @@ func newSecret(t testing.TB, key string) firstcome.Secret {
 
 const key = "0123456789abcdef0123456789abcdef"
 
-// TestCodeIsTheFormula computes the first 80 bits another way: as a number in base 32.
-func TestCodeIsTheFormula(t *testing.T) {
+// TestACodeIsFF1OfTheNumber encrypts numbers of random campaigns with the general algorithm, too.
+func TestACodeIsFF1OfTheNumber(t *testing.T) {
 	s := newSecret(t, key)
-	for _, number := range []int64{1, 2, 10, 5_000, 1 << 40} {
-		mac := hmac.New(sha256.New, []byte(key))
-		mac.Write([]byte("summer\x00" + strconv.FormatInt(number, 10)))
-		bits := new(big.Int).SetBytes(mac.Sum(nil)[:10])
-		want := ""
-		for range 16 {
-			digit := new(big.Int)
-			bits.DivMod(bits, big.NewInt(32), digit)
-			want = string("0123456789ABCDEFGHJKMNPQRSTVWXYZ"[digit.Int64()]) + want
+	block, err := aes.NewCipher(s.Key("coupon codes"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2000 {
+		id := make([]byte, 1+rand.IntN(firstcome.MaxCampaignID))
+		for n := range id {
+			id[n] = "abcxyz0189-"[rand.IntN(10+min(n, 1))]
 		}
-		if got := s.Code("summer", number); got != want {
-			t.Errorf("number %d: got %s, want %s", number, got, want)
+		number := 1 + rand.Int64N(1<<(1+rand.IntN(53)))
+		plain := make([]uint16, 80)
+		for n := range 64 {
+			plain[79-n] = uint16(uint64(number) >> n & 1)
+		}
+		bits := ff1(block, 2, id, plain)
+		want := ""
+		for n := 0; n < 80; n += 5 {
+			want += string("0123456789ABCDEFGHJKMNPQRSTVWXYZ"[bits[n]<<4|bits[n+1]<<3|bits[n+2]<<2|bits[n+3]<<1|bits[n+4]])
+		}
+		got := s.Code(firstcome.CampaignID(id), number)
+		if got != want {
+			t.Fatalf("%s, number %d: got %s, want %s", id, number, got, want)
+		}
+		if back := s.NumberOf(firstcome.CampaignID(id), got); back != number {
+			t.Fatalf("%s: %s is number %d instead of %d", id, got, back, number)
 		}
 	}
+}
+
+// TestTheGeneralFF1IsThatOfNIST has the samples of https://csrc.nist.gov/CSRC/media/Projects/Cryptographic-Standards-and-Guidelines/documents/examples/FF1samples.pdf.
+func TestTheGeneralFF1IsThatOfNIST(t *testing.T) {
+	const key = "2b7e151628aed2a6abf7158809cf4f3cef4359d8d580aa4f7f036d6f04fc6a94"
+	for _, sample := range []struct {
+		bits                int
+		radix               int64
+		tweak, plain, coded string
+	}{
+		{128, 10, "", "0123456789", "2433477484"},
+		{128, 10, "39383736353433323130", "0123456789", "6124200773"},
+		{128, 36, "3737373770717273373737", "0123456789abcdefghi", "a9tv40mll9kdu509eum"},
+		{192, 10, "", "0123456789", "2830668132"},
+		{192, 10, "39383736353433323130", "0123456789", "2496655549"},
+		{192, 36, "3737373770717273373737", "0123456789abcdefghi", "xbj3kv35jrawxv32ysr"},
+		{256, 10, "", "0123456789", "6657667009"},
+		{256, 10, "39383736353433323130", "0123456789", "1001623463"},
+		{256, 36, "3737373770717273373737", "0123456789abcdefghi", "xs8a0azh2avyalyzuwd"},
+	} {
+		const digits = "0123456789abcdefghijklmnopqrstuvwxyz"
+		all, err := hex.DecodeString(key)
+		tweak, err2 := hex.DecodeString(sample.tweak)
+		block, err3 := aes.NewCipher(all[:sample.bits/8])
+		if err := errors.Join(err, err2, err3); err != nil {
+			t.Fatal(err)
+		}
+		var plain []uint16
+		for _, c := range sample.plain {
+			plain = append(plain, uint16(strings.IndexRune(digits, c)))
+		}
+		coded := ""
+		for _, d := range ff1(block, sample.radix, tweak, plain) {
+			coded += digits[d : d+1]
+		}
+		if coded != sample.coded {
+			t.Errorf("AES-%d, radix %d, tweak %q: %s instead of %s", sample.bits, sample.radix, sample.tweak, coded, sample.coded)
+		}
+	}
+}
+
+// ff1 is FF1.Encrypt of NIST SP 800-38G (algorithm 7) for any radix and length, step by step.
+func ff1(block cipher.Block, radix int64, tweak []byte, plain []uint16) []uint16 {
+	n, t := len(plain), len(tweak)
+	u := n / 2
+	v := n - u
+	a, b := plain[:u], plain[u:]
+	r := big.NewInt(radix)
+	power := func(m int) *big.Int { return new(big.Int).Exp(r, big.NewInt(int64(m)), nil) }
+	num := func(digits []uint16) *big.Int {
+		x := new(big.Int)
+		for _, d := range digits {
+			x.Add(x.Mul(x, r), big.NewInt(int64(d)))
+		}
+		return x
+	}
+	str := func(x *big.Int, m int) []uint16 {
+		digits := make([]uint16, m)
+		for n := range digits {
+			digit := new(big.Int)
+			x.DivMod(x, r, digit)
+			digits[m-1-n] = uint16(digit.Int64())
+		}
+		return digits
+	}
+	wide := (new(big.Int).Sub(power(v), big.NewInt(1)).BitLen() + 7) / 8 // b of the standard
+	d := 4*((wide+3)/4) + 4
+	p := []byte{1, 2, 1, byte(radix >> 16), byte(radix >> 8), byte(radix), 10, byte(u), byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n), byte(t >> 24), byte(t >> 16), byte(t >> 8), byte(t)}
+	for i := range 10 {
+		q := append([]byte{}, tweak...)
+		q = append(q, make([]byte, ((-t-wide-1)%16+16)%16)...)
+		q = append(q, byte(i))
+		q = append(q, num(b).FillBytes(make([]byte, wide))...)
+		mac := make([]byte, 16)
+		for text := append(append([]byte{}, p...), q...); len(text) > 0; text = text[16:] {
+			for n := range mac {
+				mac[n] ^= text[n]
+			}
+			block.Encrypt(mac, mac)
+		}
+		s := append([]byte{}, mac...)
+		for j := 1; len(s) < d; j++ {
+			one := new(big.Int).Xor(new(big.Int).SetBytes(mac), big.NewInt(int64(j))).FillBytes(make([]byte, 16))
+			block.Encrypt(one, one)
+			s = append(s, one...)
+		}
+		y := new(big.Int).SetBytes(s[:d])
+		m := v
+		if i%2 == 0 {
+			m = u
+		}
+		c := y.Add(y, num(a))
+		a, b = b, str(c.Mod(c, power(m)), m)
+	}
+	return append(append([]uint16{}, a...), b...)
 }
 
 func TestCodesDifferByCampaignNumberAndSecret(t *testing.T) {
@@ -79,18 +190,65 @@ func TestASecretIsLong(t *testing.T) {
 	}
 }
 
-func TestANumberIsFoundByItsCode(t *testing.T) {
-	s := newSecret(t, key)
-	code := s.Code("summer", 4711)
-	for _, c := range []struct{ first, last, want int64 }{{1, 5000, 4711}, {4711, 4711, 4711}, {1, 4710, 0}, {4712, 5000, 0}} {
-		if got := s.NumberOf("summer", code, c.first, c.last); got != c.want {
-			t.Errorf("from %d to %d it is %d, want %d", c.first, c.last, got, c.want)
+func TestACodeOfEachOfManyCampaignsIsFound(t *testing.T) {
+	s, found := newSecret(t, key), 0
+	seeded := rand.New(rand.NewPCG(1, 2))
+	for n := range 1000 {
+		id, number := firstcome.CampaignID(strconv.Itoa(n)), 1+seeded.Int64N(firstcome.MaxQuantity)
+		code := s.Code(id, number)
+		if got := s.NumberOf(id, code); got != number {
+			t.Fatalf("%s of %s is number %d instead of %d", code, id, got, number)
+		}
+		for other := range 100 { // one in 2²⁷ has a number in another campaign
+			if other != n && s.NumberOf(firstcome.CampaignID(strconv.Itoa(other)), code) != 0 {
+				found++
+			}
 		}
 	}
-	if got := s.NumberOf("winter", code, 1, 5000); got != 0 {
-		t.Errorf("another campaign has it as %d", got)
+	if found > 0 {
+		t.Errorf("%d codes are those of other campaigns, too", found)
 	}
 }
+
+func TestRandomCodesHaveNoNumber(t *testing.T) {
+	s, found := newSecret(t, key), 0
+	seeded := rand.New(rand.NewPCG(3, 4))
+	for range 100_000 {
+		code := make([]byte, 16)
+		for n := range code {
+			code[n] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"[seeded.IntN(32)]
+		}
+		if s.NumberOf("summer", string(code)) != 0 {
+			found++
+		}
+	}
+	if found > 0 {
+		t.Errorf("%d of them have one", found)
+	}
+}
+
+func TestWhatIsNoCodeHasNoNumber(t *testing.T) {
+	s := newSecret(t, key)
+	code := s.Code("summer", 4711)
+	for _, text := range []string{"", code[1:], code + "0", "U" + code[1:], strings.ToLower(code), strings.Repeat("\n", 16), "한국한국한1"} {
+		if got := s.NumberOf("summer", text); got != 0 {
+			t.Errorf("%q is number %d", text, got)
+		}
+	}
+}
+
+func TestACodeAllocatesItsStringOnly(t *testing.T) {
+	s := newSecret(t, key)
+	if got := testing.AllocsPerRun(1000, func() { sink = s.Code("summer-2026", 4711) }); got > 1 {
+		t.Errorf("it allocates %v times", got)
+	}
+	code := s.Code("summer-2026", 4711)
+	if got := testing.AllocsPerRun(1000, func() { _ = s.NumberOf("summer-2026", code) }); got > 0 {
+		t.Errorf("reading it back allocates %v times", got)
+	}
+}
+
+var sink string
 
 func TestACodeIsReadAsPeopleTypeIt(t *testing.T) {
 	const code = "7ZK2M0Q9X4T1B8RC"
@@ -111,9 +269,18 @@ func TestACodeIsReadAsPeopleTypeIt(t *testing.T) {
 	}
 }
 
+func BenchmarkCode(b *testing.B) {
+	s := newSecret(b, key)
+	b.ReportAllocs()
+	for b.Loop() {
+		sink = s.Code("summer-2026", 1_234_567)
+	}
+}
+
 func BenchmarkNumberOf(b *testing.B) {
 	s := newSecret(b, key)
+	code := s.Code("summer-2026", 1_234_567)
 	for b.Loop() {
-		s.NumberOf("summer", "0000000000000000", 1_000_000, 2_000_000)
+		s.NumberOf("summer-2026", code)
 	}
 }

@@ -136,14 +136,34 @@ type CouponFilter struct {
 	Limit  int    // the most to return; 0 means 100
 }
 
-// FindCoupons returns the selected coupons of a campaign in number order. If Next is not nil, there may be more; with Code, the search continues
-// there.
+// FindCoupons returns the selected coupons of a campaign in number order. If Next is not nil, there may be more.
 func (c *Client) FindCoupons(ctx context.Context, id string, f CouponFilter) (List[Coupon], error) {
 	q := query("user_id", f.User, "code", f.Code, "voided", include(f.Voided), "after", f.After, "limit", number(f.Limit))
 	if f.Number != 0 { // even an impossible one, which the server refuses
 		q.Set("number", strconv.FormatInt(f.Number, 10))
 	}
 	return ask[List[Coupon]](ctx, c, request{method: http.MethodGet, path: campaignPath(id, "coupons"), query: q})
+}
+
+// A Holding is what became of a code.
+type Holding struct {
+	Coupon *Coupon `json:"coupon"` // also a voided one; nil if the code's number has none, for the Reason
+	// Reason is why there is no coupon: lost (the gate may have given the number, and lost it), dead_letter (the ledger refused the coupon, and an
+	// operator has not looked at it yet) or dead_letter_voided.
+	Reason     string `json:"reason,omitempty"`
+	CampaignID string `json:"campaign_id,omitempty"` // like Number, only with a Reason
+	Number     int64  `json:"number,omitempty"`
+}
+
+// FindCode returns what became of a code, in any spelling that the server accepts. campaign is a campaign's id, or empty to look in all campaigns.
+// Statuses of a Problem: 404, no coupon has the code; 409, the campaign's codes were made with another secret; 503, the coupon is on its way to the
+// ledger: ask again.
+func (c *Client) FindCode(ctx context.Context, campaign, code string) (Holding, error) {
+	body := map[string]string{"code": code}
+	if campaign != "" {
+		body["campaign_id"] = campaign
+	}
+	return ask[Holding](ctx, c, request{method: http.MethodPost, path: "/v1/coupons/find", body: body})
 }
 
 // Facts returns at most limit facts of a campaign (0 means 100) with positions above after. If there are none, it waits for one, for up to a minute,

@@ -235,6 +235,7 @@ const (
 	notLoopback   code = "not_loopback"
 
 	notFoundCode     code = "not_found"
+	noCoupon         code = "no_coupon"
 	methodNotAllowed code = "method_not_allowed"
 
 	campaignExists     code = "campaign_exists"
@@ -248,6 +249,7 @@ const (
 	alreadyServed      code = "already_served"
 	noGate             code = "no_gate"
 	nothingToReconcile code = "nothing_to_reconcile"
+	otherSecret        code = "other_secret"
 
 	stale            code = "stale_version"
 	bodyTooLarge     code = "body_too_large"
@@ -279,9 +281,9 @@ var statuses = statusesOf(map[int][]code{
 	http.StatusBadRequest:            {malformedRequest, malformedBody, malformedField},
 	http.StatusUnauthorized:          {credentialsMissing, credentialsInvalid, tokenExpired},
 	http.StatusForbidden:             {roleForbidden, crossSite, notLoopback},
-	http.StatusNotFound:              {notFoundCode},
+	http.StatusNotFound:              {notFoundCode, noCoupon},
 	http.StatusMethodNotAllowed:      {methodNotAllowed},
-	http.StatusConflict:              {campaignExists, idUsed, belowInForce, prizesFixed, campaignClosed, alreadyVoided, deadLetterResolved, deadLetterRefused, alreadyServed, noGate, nothingToReconcile},
+	http.StatusConflict:              {campaignExists, idUsed, belowInForce, prizesFixed, campaignClosed, alreadyVoided, deadLetterResolved, deadLetterRefused, alreadyServed, noGate, nothingToReconcile, otherSecret},
 	http.StatusPreconditionFailed:    {stale},
 	http.StatusRequestEntityTooLarge: {bodyTooLarge},
 	http.StatusUnsupportedMediaType:  {unsupportedMedia},

@@ -76,6 +76,7 @@ func (s *Server) routes() []route {
 		{"POST", "/v1/campaigns/{id}/coupons/{number}/void", look | shop, "", of(s.coupons.void), short},
 		{"GET", "/v1/campaigns/{id}/facts", shop, "after limit wait", of(s.facts.list), long},
 
+		{"POST", "/v1/coupons/find", ask | self, "", s.coupons.find, short},
 		{"GET", "/v1/users/{user_id}/coupons", ask | self, "after limit", s.coupons.wallet, short},
 
 		{"GET", "/v1/dead-letters", run, "campaign cause resolved after limit", s.deadLetters.list, short},

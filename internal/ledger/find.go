@@ -22,16 +22,8 @@ type Choice struct {
 // Chosen reports whether the Choice selects by more than its page.
 func (c Choice) Chosen() bool { return c.User != "" || c.Code != "" || c.Number != 0 }
 
-// codesAtOnce is how many numbers one call of Find tries for a code. This takes about a second. An index of codes would make each claim
-// more expensive, while a search only costs its caller.
-const codesAtOnce = 5_000_000
-
-// ErrSearching means that the caller's context ended while it waited for another search by code.
-var ErrSearching = fmt.Errorf("%w: another search by code is running, and only one runs at a time", firstcome.ErrBusy)
-
 // Find returns the coupons that a Choice selects, in number order. If next is not 0, there may be more: call Find again with next as
-// After. Only one search by code runs at a time, because it takes processor time that claims need: see ErrSearching. For such a search,
-// ErrGateMismatch means that the campaign has another secret than this node, so the node cannot compute its codes.
+// After. With a code, ErrGateMismatch means that the campaign has another secret than this node, so the node cannot read its codes.
 func (rd *Reads) Find(ctx context.Context, id firstcome.CampaignID, c Choice) (found []firstcome.Coupon, next int64, err error) {
 	numbers := []int64{c.Number}
 	switch {
@@ -39,7 +31,7 @@ func (rd *Reads) Find(ctx context.Context, id firstcome.CampaignID, c Choice) (f
 	case c.User != "":
 		numbers, next, err = rd.numbersOf(ctx, id, c)
 	default:
-		numbers, next, err = rd.numbersWith(ctx, id, c)
+		numbers, err = rd.numberWith(ctx, id, c.Code)
 	}
 	if err == nil {
 		found, err = rd.store.CouponsAt(ctx, id, numbers)
@@ -88,29 +80,17 @@ const voidsOfQuery = campaign.VoidsOf + ` AND number > ? ORDER BY number LIMIT ?
 // maxFound bounds how many voids of a user one call of Find reads.
 const maxFound = 1000
 
-// numbersWith returns the number that has a code, if it is one of the next codesAtOnce numbers.
-func (rd *Reads) numbersWith(ctx context.Context, id firstcome.CampaignID, c Choice) (numbers []int64, next int64, err error) {
+// numberWith returns the number that a code of a campaign has, if it has one.
+func (rd *Reads) numberWith(ctx context.Context, id firstcome.CampaignID, code string) ([]int64, error) {
 	status, err := rd.store.Status(ctx, id)
 	switch {
 	case err != nil:
-		return nil, 0, err
+		return nil, err
 	case status.Secret != rd.store.Fingerprint:
-		return nil, 0, firstcome.ErrGateMismatch
-	case c.After >= status.LastNumber:
-		return nil, 0, nil
+		return nil, firstcome.ErrGateMismatch
 	}
-	select {
-	case rd.search <- struct{}{}:
-		defer func() { <-rd.search }()
-	case <-ctx.Done():
-		return nil, 0, ErrSearching
+	if number := rd.store.Secret.NumberOf(id, code); number != 0 {
+		return []int64{number}, nil
 	}
-	last := min(status.LastNumber, c.After+codesAtOnce)
-	if number := rd.store.Secret.NumberOf(id, c.Code, c.After+1, last); number != 0 {
-		return []int64{number}, 0, nil
-	}
-	if last < status.LastNumber {
-		next = last
-	}
-	return nil, next, nil
+	return nil, nil
 }

@@ -19,7 +19,7 @@ type Reads struct {
 	db     *sqldb.DB
 	store  *campaign.Store
 	news   *campaign.News
-	search chan struct{} // held during a search for a code
+	codes  *codeIndex
 }
 
 // Ping returns an error if the ledger cannot be used for decisions: it does not answer, or only a standby does.
