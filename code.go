@@ -15,7 +15,7 @@ import (
 
 // A Secret makes coupon codes and reads them back. All nodes of a deployment have the same secret. Its methods may be called from many goroutines.
 type Secret struct {
-	macs    *sync.Pool // of *mac
+	macs    *sync.Pool // of hash.Hash
 	ciphers *sync.Pool // of *codeCipher
 }
 
@@ -28,9 +28,7 @@ func NewSecret(key []byte) (Secret, error) {
 		return Secret{}, errors.New("the code secret has at least 32 bytes: make one with openssl rand -hex 32")
 	}
 	key = append([]byte(nil), key...)
-	s := Secret{macs: &sync.Pool{New: func() any {
-		return &mac{Hash: hmac.New(sha256.New, key)}
-	}}}
+	s := Secret{macs: &sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}
 	aes256, err := aes.NewCipher(s.Key("coupon codes"))
 	if err != nil {
 		return Secret{}, err
@@ -40,17 +38,13 @@ func NewSecret(key []byte) (Secret, error) {
 	return s, nil
 }
 
-// A mac is a keyed hash with a buffer for its sum.
-type mac struct {
-	hash.Hash
-	sum [sha256.Size]byte
-}
-
-// sum80 returns the first 80 bits of the HMAC-SHA-256 of input.
-func (m *mac) sum80(input []byte) []byte {
+// mac returns the HMAC-SHA-256 of a text.
+func (s Secret) mac(text string) []byte {
+	m := s.macs.Get().(hash.Hash)
+	defer s.macs.Put(m)
 	m.Reset()
-	m.Write(input)
-	return m.Sum(m.sum[:0])[:10]
+	m.Write([]byte(text))
+	return m.Sum(nil)
 }
 
 // Code returns the coupon code of a campaign's number: its encryption, in 16 characters of Crockford's base 32. It cannot be guessed, is the same on
@@ -61,8 +55,8 @@ func (s Secret) Code(id CampaignID, number int64) string {
 	return c.encrypt(id, uint64(number))
 }
 
-// NumberOf returns the number that a code of a campaign has, or 0 if it is no code of the campaign. One in 134 million codes of other campaigns has a
-// number, too: only the stored code of the number's coupon says that it is the same.
+// NumberOf returns the number that a code of a campaign has, or 0 if it is no code of the campaign. One in 134 million (2²⁷) other texts of 16
+// characters has a number, too, so only a coupon that is stored with the code proves that the code is genuine.
 func (s Secret) NumberOf(id CampaignID, code string) int64 {
 	c := s.ciphers.Get().(*codeCipher)
 	defer s.ciphers.Put(c)
@@ -71,20 +65,17 @@ func (s Secret) NumberOf(id CampaignID, code string) int64 {
 
 // Fingerprint identifies a secret without revealing it: 80 bits of the HMAC of a fixed text, in hexadecimal digits.
 func (s Secret) Fingerprint() string {
-	m := s.macs.Get().(*mac)
-	defer s.macs.Put(m)
-	return hex.EncodeToString(m.sum80([]byte("firstcome secret fingerprint, codes by FF1")))
+	return hex.EncodeToString(s.mac("firstcome secret fingerprint, codes by FF1")[:10])
 }
 
-// Key returns a key of 32 bytes for a purpose, the same on every node: the HMAC-SHA-256 of a text that can be no input of Code or Fingerprint,
-// because it has a space and a campaign's id has none.
-func (s Secret) Key(purpose string) []byte {
-	m := s.macs.Get().(*mac)
-	defer s.macs.Put(m)
-	m.Reset()
-	m.Write([]byte("firstcome key\x00" + purpose))
-	return m.Sum(nil)
+// EarlierFingerprint returns the fingerprint that the secret had before codes were encrypted numbers. A campaign with it has other codes, so no node
+// decides it, and no code of it is read.
+func (s Secret) EarlierFingerprint() string {
+	return hex.EncodeToString(s.mac("firstcome secret fingerprint")[:10])
 }
+
+// Key returns a key of 32 bytes for a purpose, the same on every node: the HMAC-SHA-256 of a text that no fingerprint is made of.
+func (s Secret) Key(purpose string) []byte { return s.mac("firstcome key\x00" + purpose) }
 
 // crockford is Douglas Crockford's base 32: no I, L, O or U.
 var crockford = base32.NewEncoding("0123456789ABCDEFGHJKMNPQRSTVWXYZ").WithPadding(base32.NoPadding)

@@ -25,20 +25,30 @@ const (
 	numberBits = 53
 )
 
-// firstBlocks returns the encryption of the first block P of a round's input, by the tweak's length. P depends on nothing else.
+// firstBlocks returns the encryption of the first block of a round's input, by the length of a campaign's id. It depends on nothing else.
 func firstBlocks(c cipher.Block) *[MaxCampaignID + 1][aes.BlockSize]byte {
 	var firsts [MaxCampaignID + 1][aes.BlockSize]byte
-	for t := range firsts {
-		p := []byte{1, 2, 1, 0, 0, 2, rounds, halfBits, 0, 0, 0, 2 * halfBits, 0, 0, 0, byte(t)}
-		c.Encrypt(firsts[t][:], p)
+	for length := range firsts {
+		firsts[length] = firstBlock(length)
+		c.Encrypt(firsts[length][:], firsts[length][:])
 	}
 	return &firsts
 }
 
+// firstBlock returns the block P of the standard, for a tweak of a length.
+func firstBlock(length int) [aes.BlockSize]byte {
+	return [aes.BlockSize]byte{1, 2, 1, 0, 0, 2, rounds, halfBits, 0, 0, 0, 2 * halfBits, 0, 0, byte(length >> 8), byte(length)}
+}
+
 // begin sets the state that all rounds of a tweak begin with. The last block of a round's input ends with the round and with one half, in six bytes;
-// the tweak stands before it, and zeros between.
+// the tweak stands before it, and zeros between. No campaign has a longer id than MaxCampaignID, but a damaged ledger or journal may.
 func (c *codeCipher) begin(tweak CampaignID) {
-	c.state = c.firsts[len(tweak)]
+	if len(tweak) < len(c.firsts) {
+		c.state = c.firsts[len(tweak)]
+	} else {
+		c.state = firstBlock(len(tweak))
+		c.aes.Encrypt(c.state[:], c.state[:])
+	}
 	at := 0
 	for n := range len(tweak) {
 		if at == aes.BlockSize {

@@ -111,8 +111,6 @@ func compareWithGate(ctx context.Context, l audit.Source, gate auditedGate, topi
 			return errors.Join(atGate(ctx, id, each), topic.Unrecorded(ctx, id, campaign.CampaignUID, each))
 		}
 	}
-	if secret != nil {
-		of.Secret = secret.Fingerprint()
-	}
+	of.Secret = secret
 	return audit.Gate(ctx, l, of, campaign.ID)
 }

@@ -15,7 +15,7 @@ import (
 
 type couponCmd struct {
 	List   couponListCmd   `cmd:"" help:"List coupons of a campaign: the coupons of a user, the coupon with a code, or all."`
-	Show   couponShowCmd   `cmd:"" help:"Show one coupon by its number or its code."`
+	Show   couponShowCmd   `cmd:"" help:"Show one coupon, by its campaign and its number or code, or by its code alone."`
 	Void   couponVoidCmd   `cmd:"" help:"Void a coupon: its stock returns, and its user may claim again."`
 	Issue  couponIssueCmd  `cmd:"" help:"Issue coupons to users directly, in the order given, even before the campaign opens or while it is paused."`
 	Export couponExportCmd `cmd:"" help:"Write a snapshot of all coupons of a campaign, as CSV or JSON lines."`
@@ -56,26 +56,53 @@ func (c *couponListCmd) Run(ctx context.Context, t terminal) error {
 }
 
 type couponShowCmd struct {
-	oneCampaign
-	Coupon couponName `arg:"" help:"The coupon's number, or its code."`
+	serverFlags
+	Of     string     `arg:"" name:"campaign" help:"The campaign's id. With a coupon's code alone, all campaigns are searched."`
+	Coupon couponName `arg:"" optional:"" help:"The coupon's number, or its code."`
 }
 
 func (c *couponShowCmd) Run(ctx context.Context, t terminal) error {
-	filter := client.CouponFilter{Voided: true, Limit: 1, Number: c.Coupon.number, Code: c.Coupon.code}
 	calls := c.client(t)
 	defer calls.CloseIdle()
-	for {
-		page, err := calls.FindCoupons(ctx, c.ID, filter)
-		switch {
-		case err != nil:
-			return explain(err)
-		case len(page.Items) > 0:
-			return c.printCoupon(t, page.Items[0])
-		case page.Next == nil:
-			return fmt.Errorf("the ledger has no coupon %s of the campaign %s", c.Coupon.text, c.ID)
+	campaign, coupon := c.Of, c.Coupon
+	switch {
+	case coupon.number != 0:
+		page, err := calls.FindCoupons(ctx, campaign, client.CouponFilter{Voided: true, Limit: 1, Number: coupon.number})
+		if err == nil && len(page.Items) == 0 {
+			err = fmt.Errorf("the ledger has no coupon %d of the campaign %s", coupon.number, campaign)
 		}
-		filter.After = *page.Next
+		if err != nil {
+			return explain(err)
+		}
+		return c.printCoupon(t, page.Items[0])
+	case coupon.code == "":
+		if _, err := firstcome.ParseCode(campaign); err != nil {
+			return usageError{fmt.Errorf("<campaign>: %q is no coupon's code: name the coupon's number or code after its campaign, or only its code", campaign)}
+		}
+		campaign, coupon.code = "", campaign
 	}
+	found, err := calls.FindCode(ctx, campaign, coupon.code)
+	if err != nil {
+		return explain(err)
+	}
+	if found.Coupon == nil {
+		return noCoupon(found)
+	}
+	return c.printCoupon(t, *found.Coupon)
+}
+
+// noCoupon returns the error for a code whose number has no coupon.
+func noCoupon(h client.Holding) error {
+	reason := h.Reason // a later server may have more
+	switch h.Reason {
+	case "lost":
+		reason = "it was lost in a failure"
+	case "dead_letter":
+		reason = "the ledger refused it, and the dead letter is open: firstcome dead-letter list --campaign " + h.CampaignID
+	case "dead_letter_voided":
+		reason = "the ledger refused it, and an operator voided the dead letter"
+	}
+	return fmt.Errorf("this is the code of number %d of the campaign %s, which has no coupon: %s", h.Number, h.CampaignID, reason)
 }
 
 type couponVoidCmd struct {

@@ -25,7 +25,7 @@ func (c *doctorCmd) campaigns(ctx context.Context, t terminal) (found doctor.Fin
 		all = slices.DeleteFunc(all, func(c ledger.Status) bool { return !c.RetiredAt.IsZero() })
 		if text, err := secretText(t, c.SecretFile, c.Ledger.path()); err == nil && text != nil {
 			if secret, err := parseSecret(text); err == nil {
-				found = checkSecret(all, secret.Fingerprint())
+				found = checkSecret(all, secret)
 			}
 		}
 		if c.Gate.kind() != nil {
@@ -232,28 +232,40 @@ func isClosed(c *ledger.Status) bool {
 // namedCampaigns is the most campaigns that a finding names.
 const namedCampaigns = 5
 
-// checkSecret reports whether the campaigns' codes are made with the secret of a fingerprint.
-func checkSecret(all []ledger.Status, fingerprint string) (found doctor.Findings) {
-	const what, fix = "the codes' secret", "give this node the secret of the others, with FIRSTCOME_SECRET or --secret-file: see operate.md, the secret"
-	others := map[doctor.Grade][]string{}
+// checkSecret reports whether the campaigns' codes are made with a secret, as this firstcome makes them.
+func checkSecret(all []ledger.Status, secret firstcome.Secret) (found doctor.Findings) {
+	const what = "the codes' secret"
+	own := secret.Fingerprint()
+	others, earlier := map[doctor.Grade][]string{}, map[doctor.Grade][]string{}
 	for _, c := range all {
 		grade := doctor.Fail
 		if isClosed(&c) {
 			grade = doctor.Warn // its holders still ask for their coupons
 		}
-		if c.Secret != fingerprint {
+		switch c.Secret {
+		case own:
+		case secret.EarlierFingerprint():
+			earlier[grade] = append(earlier[grade], string(c.ID))
+		default:
 			others[grade] = append(others[grade], fmt.Sprintf("%s (%s)", c.ID, c.Secret))
 		}
 	}
 	for _, grade := range []doctor.Grade{doctor.Fail, doctor.Warn} {
 		if ids := others[grade]; len(ids) > 0 {
 			slices.Sort(ids)
-			found.Add(grade, what, fix, "its fingerprint is %s, and this node decides no claim on %s with another secret: %s", fingerprint,
-				counted(int64(len(ids)), "campaign", "s"), someOf(ids))
+			found.Add(grade, what, "give this node the secret of the others, with FIRSTCOME_SECRET or --secret-file: see operate.md, the secret",
+				"its fingerprint is %s, and this node decides no claim on %s with another secret: %s", own, counted(int64(len(ids)), "campaign", "s"), someOf(ids))
+		}
+		if ids := earlier[grade]; len(ids) > 0 {
+			slices.Sort(ids)
+			found.Add(grade, what, earlierCodes, "this node decides no claim on %s whose codes an earlier firstcome made: %s", counted(int64(len(ids)), "campaign", "s"), someOf(ids))
 		}
 	}
 	if len(found) == 0 {
-		found.Add(doctor.OK, what, "", "its fingerprint is %s, the same for all campaigns", fingerprint)
+		found.Add(doctor.OK, what, "", "its fingerprint is %s, the same for all campaigns", own)
 	}
 	return found
 }
+
+// earlierCodes says what to do about campaigns whose codes an earlier firstcome made.
+const earlierCodes = "serve them with the firstcome that made their codes until they are over; or close them there, and create campaigns with other ids for the coupons that are left: see operate.md, the secret"

@@ -173,13 +173,16 @@ type nodeGate interface {
 	gate.Places
 }
 
-// compareSecret logs how many campaigns have another secret or kind of gate than this node. Their claims are refused until the node has the right one,
-// while other campaigns are served.
+// compareSecret logs how many campaigns have another secret or kind of gate than this node, or codes of an earlier firstcome. Their claims are refused
+// until the node has the right one, while other campaigns are served.
 func (n *node) compareSecret(ctx context.Context) error {
-	campaigns, err := n.ledger.Mismatched(ctx, n.secret)
-	if err == nil && campaigns > 0 {
+	others, earlier, err := n.ledger.Mismatched(ctx, n.secret)
+	if err == nil && others > 0 {
 		n.log.Error("campaigns have another gate or code secret than this node, so none of their claims is decided: name theirs with --gate, and FIRSTCOME_SECRET or --secret-file",
-			"campaigns", campaigns, "fingerprint", n.secret.Fingerprint())
+			"campaigns", others, "fingerprint", n.secret.Fingerprint())
+	}
+	if err == nil && earlier > 0 {
+		n.log.Error("an earlier firstcome made the codes of campaigns, so none of their claims is decided: "+earlierCodes, "campaigns", earlier)
 	}
 	return err
 }

@@ -1,9 +1,9 @@
 package api
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/firstcome/firstcome"
@@ -26,21 +26,28 @@ func (s *coupons) find(w http.ResponseWriter, r *http.Request, c auth.Caller) er
 	}
 	found, err := s.Ledger.ByCode(r.Context(), id, code)
 	switch {
-	case errors.Is(err, firstcome.ErrGateMismatch):
-		return newProblem(otherSecret, "the campaign's codes were made with another secret than this node has: ask a node of that secret")
 	case errors.Is(err, firstcome.ErrNoCoupon):
-		return errNoCoupon()
+		return errNoCoupon(found.Unread)
 	case err != nil:
 		return err
 	case found.Why == "":
 		return s.foundCoupon(w, r, &found.Coupon)
-	case found.Why == ledger.NotThere:
-		return s.onItsWay(r.Context(), found)
+	case found.Why != ledger.NotThere:
+		return writeJSON(w, http.StatusOK, map[string]any{"coupon": nil, "campaign_id": found.Campaign, "number": found.Number, "reason": found.Why})
+	case found.Awaited(r.Context(), s.Gate):
+		return unavailable(notRecorded, "the ledger does not have this number yet: the gate has given it, or does not answer. Ask again")
 	}
-	return writeJSON(w, http.StatusOK, map[string]any{"coupon": nil, "campaign_id": found.Campaign, "number": found.Number, "reason": found.Why})
+	return errNoCoupon(0)
 }
 
-func errNoCoupon() error { return newProblem(noCoupon, "no coupon has this code") }
+// errNoCoupon returns the error for a code that no coupon has. unread is how many campaigns were not searched because they have another secret.
+func errNoCoupon(unread int) error {
+	detail := "no coupon has this code"
+	if unread > 0 {
+		detail += fmt.Sprintf(". Campaigns with another secret than this node's were not searched: %d", unread)
+	}
+	return newProblem(noCoupon, detail)
+}
 
 // readCode reads the field code, which is required.
 func (o object) readCode(wrong *mistakes) string {
@@ -80,15 +87,6 @@ func (s *coupons) foundCoupon(w http.ResponseWriter, r *http.Request, c *firstco
 	return writeJSON(w, http.StatusOK, map[string]any{"coupon": json.RawMessage(appendCoupon(nil, c, t))})
 }
 
-// onItsWay returns the error for a number that the ledger does not have yet.
-func (s *coupons) onItsWay(ctx context.Context, found ledger.Holding) error {
-	state, err := s.Gate.State(ctx, found.Campaign)
-	if err == nil && !state.Gone && !state.Unverified && !state.Frozen && state.LastNumber < found.Number {
-		return errNoCoupon()
-	}
-	return unavailable(notRecorded, "the ledger does not have this number yet: the gate has given it, or does not answer. Ask again")
-}
-
 // findOwn looks among the coupons in force of a user, and nowhere else: a user learns nothing of other codes.
 func (s *coupons) findOwn(w http.ResponseWriter, r *http.Request, user firstcome.UserID, id firstcome.CampaignID, code string) error {
 	for after := firstcome.CampaignID(""); ; {
@@ -103,7 +101,7 @@ func (s *coupons) findOwn(w http.ResponseWriter, r *http.Request, user firstcome
 			after = page[n].Campaign
 		}
 		if len(page) < maxLimit {
-			return errNoCoupon()
+			return errNoCoupon(0)
 		}
 	}
 }

@@ -135,8 +135,10 @@ func problemOf(err error) *client.Problem {
 		return unavailable(busy, "too many campaign ids that this node does not know are being looked up. Ask again: it is safe")
 	case errors.Is(err, ErrAuditRunning):
 		return unavailable(auditRunning, ErrAuditRunning.Error()+". Ask again")
+	case errors.Is(err, ledger.ErrOtherSecret):
+		return newProblem(otherSecret, ledger.ErrOtherSecret.Error()+": ask a node that has it")
 	case errors.Is(err, ledger.ErrSearching):
-		return unavailable(busy, "another search for a code is running, and the ledger does one at a time. Ask again: it is safe")
+		return unavailable(busy, "another search for a code is running, and only one runs at a time. Ask again: it is safe")
 	}
 	if cause := firstcome.CauseOf(err); cause != "" {
 		return unavailable(code(cause), busyDetails[cause]+". Ask again: it is safe")

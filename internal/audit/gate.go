@@ -22,8 +22,8 @@ type GateSource struct {
 	Line    GateLine
 	// Terms returns the text of the terms that the gate keeps for the ledger.
 	Terms func(context.Context, firstcome.CampaignID) (string, error)
-	// Secret is the fingerprint of the code secret that the nodes should have; empty if unknown.
-	Secret string
+	// Secret is the code secret that the nodes should have; nil if unknown.
+	Secret *firstcome.Secret
 }
 
 // A GateState is a campaign's counters at a remote gate.
@@ -153,7 +153,11 @@ func (c *comparison) read(ctx context.Context, ledger Source, gate GateSource, i
 	if c.after, err = gate.State(ctx, id); err != nil {
 		return err
 	}
-	c.compareSecret(gate.Secret)
+	if gate.Secret != nil { // the gate's is part of the names of its keys
+		if wrong := compareSecret(c.campaign.Secret, *gate.Secret); wrong != "" {
+			c.differs("identity", "%s", wrong)
+		}
+	}
 	c.compareAge(id)
 	c.compareHolders(expected)
 	c.compareLine()
@@ -226,13 +230,6 @@ func (c *comparison) differs(promise, format string, args ...any) {
 	d := difference{promise, fmt.Sprintf(format, args...)}
 	if _, known := c.differ[d]; !known {
 		c.differ[d] = int64(len(c.differ))
-	}
-}
-
-// compareSecret compares the fingerprint in the ledger with the given one. The gate's is part of the names of its keys.
-func (c *comparison) compareSecret(given string) {
-	if kept := c.campaign.Secret; given != "" && given != kept {
-		c.differs("identity", "the codes are derived from the secret with fingerprint %s, but the given one has %s: a node with it decides nothing of the campaign; give the right one with FIRSTCOME_SECRET or --secret-file", kept, given)
 	}
 }
 

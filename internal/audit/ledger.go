@@ -162,8 +162,10 @@ const couponsOf = `SELECT number, user_id, code, CASE WHEN voided_at IS NULL THE
 
 // coupons checks ids and codes.
 func (a *ledgerAudit) coupons(ctx context.Context, b *Breaches) error {
-	if a.secret != nil && a.campaign.Secret != "" && a.campaign.Secret != a.secret.Fingerprint() {
-		b.add("identity", "the campaign's codes are derived from the secret with the fingerprint %s, but the given one has %s", a.campaign.Secret, a.secret.Fingerprint())
+	if a.secret != nil && a.campaign.Secret != "" {
+		if wrong := compareSecret(a.campaign.Secret, *a.secret); wrong != "" {
+			b.add("identity", "%s", wrong)
+		}
 	}
 	return a.source.Each(ctx, couponsOf, []any{string(a.id)}, func(_, values []string) {
 		number, _ := strconv.ParseInt(values[0], 10, 64) // the column has integers
@@ -185,6 +187,17 @@ func (a *ledgerAudit) coupons(ctx context.Context, b *Breaches) error {
 			b.add("identity", "number %d has a code that is not derived from the secret", number)
 		}
 	})
+}
+
+// compareSecret returns why the codes of a campaign, whose row has a fingerprint, are not those of a secret. It returns nothing if they are.
+func compareSecret(kept string, given firstcome.Secret) string {
+	switch kept {
+	case given.Fingerprint():
+		return ""
+	case given.EarlierFingerprint():
+		return "an earlier firstcome made the codes with the given secret, so this one decides nothing of the campaign: audit and serve it with the firstcome that made them"
+	}
+	return fmt.Sprintf("the codes are derived from the secret with fingerprint %s, but the given one has %s: a node with it decides nothing of the campaign; give the right one with FIRSTCOME_SECRET or --secret-file", kept, given.Fingerprint())
 }
 
 // wellFormedCode reports whether a code has the form of Secret.Code.

@@ -75,6 +75,7 @@ type Ledger interface {
 	Campaigns(ctx context.Context, after firstcome.CampaignID, limit int) ([]ledger.Status, error)
 
 	Coupons(ctx context.Context, id firstcome.CampaignID, p ledger.Page, each func(firstcome.Coupon) error) error
+	ByCode(ctx context.Context, id firstcome.CampaignID, code string) (ledger.Holding, error)
 	Find(ctx context.Context, id firstcome.CampaignID, c ledger.Choice) (found []firstcome.Coupon, next int64, err error)
 	Wallet(ctx context.Context, user firstcome.UserID, after firstcome.CampaignID, limit int) ([]firstcome.Coupon, error)
 

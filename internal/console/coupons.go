@@ -24,6 +24,7 @@ type couponsPage struct {
 	Row     campaignRow
 	Filter  couponFilter
 	Rows    []couponRow
+	None    string    // why there are no rows, if a code has a number without a coupon
 	Prizes  bool      // the campaign has prizes
 	Next    nextPrize // the rank and the prize of its next coupon
 	More    string    // link to the next page
@@ -78,6 +79,10 @@ func (c *couponHandlers) render(v *view, status int, page couponsPage) error {
 	}
 	if wrong != "" {
 		page.Wrong, page.WrongField, status = wrong, field, http.StatusUnprocessableEntity
+	} else if len(rows) == 0 && page.Filter.Code != "" {
+		if page.None, err = c.whyNone(v, &s, page.Filter.Code); err != nil {
+			return err
+		}
 	}
 	if len(rows) > couponsPerPage && page.Filter.User == "" && page.Filter.Code == "" {
 		page.More = v.r.URL.Path + "?" + page.Filter.query(rows[couponsPerPage].Number)
@@ -272,6 +277,9 @@ func (c *couponHandlers) chosen(v *view, id firstcome.CampaignID, f couponFilter
 		return rows, "", "", c.Ledger.Coupons(v.r.Context(), id, ask.Page, keep)
 	}
 	found, err := c.find(v, id, ask)
+	if errors.Is(err, ledger.ErrOtherSecret) {
+		return nil, "code", v.say("이 노드의 코드 비밀키가 캠페인의 것과 달라 코드로 찾을 수 없습니다. 고객 ID나 번호로 찾아보세요.", "This node has another code secret than the campaign, so it finds no code. Look for the user id or a number."), nil
+	}
 	for _, one := range found {
 		_ = keep(one) // keep returns no error
 	}

@@ -11,9 +11,6 @@ import (
 // readings are what the text of a look-up may be.
 type readings struct{ code, campaign, user bool }
 
-// codesSearched is the most numbers that are tried for a code in other campaigns than the chosen one: some four seconds' worth.
-const codesSearched = 20_000_000
-
 // lookUp finds whom or what the text names, and what support may say. It tries a code first, then a campaign's exact id or name, and then a user.
 func (c *customerHandlers) lookUp(v *view, page *customerPage, as readings) error {
 	if err := c.chosen(v, page); err != nil || page.Wrong != "" {
@@ -123,47 +120,47 @@ func (c *customerHandlers) exactly(v *view, text string) (*ledger.Status, error)
 	return only, err
 }
 
-// byCode looks for a code, in the chosen campaign first, and then in the latest others. If none has it, unknown says so.
-func (c *customerHandlers) byCode(v *view, page *customerPage, code string) (is bool, unknown string, err error) {
-	latest := c.choices(v)
-	if page.Status != nil {
-		latest = append([]ledger.Status{*page.Status}, latest...)
+// byCode looks for a code in all campaigns, and chooses the one that has it. If there is no coupon, why says so.
+func (c *customerHandlers) byCode(v *view, page *customerPage, code string) (is bool, why string, err error) {
+	found, err := c.Ledger.ByCode(v.r.Context(), "", code)
+	if errors.Is(err, firstcome.ErrNoCoupon) {
+		return false, customerWords{v.lang, v.Clock()}.noSuchCode(found.Unread), nil
 	}
-	var searched []ledger.Status
-	left := int64(codesSearched)
-	for n := range latest {
-		s := &latest[n]
-		if n > 0 && (page.Status != nil && s.ID == page.Status.ID || s.LastNumber > left) {
-			continue
-		}
-		left -= s.LastNumber
-		found, err := c.find(v, s.ID, ledger.Choice{Code: code, Page: ledger.Page{Voided: true}})
-		if errors.Is(err, firstcome.ErrGateMismatch) { // this node cannot compute its codes
-			continue
-		}
-		if err != nil {
-			return false, "", err
-		}
-		if len(found) > 0 {
-			c.choose(v, page, s)
-			if err := c.inCampaign(v, page, found[0].User); err != nil {
-				return true, "", err
-			}
-			return true, "", c.wallet(v, page, found[0].User)
-		}
-		searched = append(searched, *s)
+	if err != nil {
+		return false, "", err
 	}
-	return false, customerWords{v.lang, v.Clock()}.noSuchCode(searched, c.onWay(v, searched)), nil
+	s, err := c.Ledger.Campaign(v.r.Context(), found.Campaign)
+	if err != nil || found.Why != "" {
+		return false, c.without(v, s.Name, &found), err
+	}
+	c.choose(v, page, &s)
+	if err := c.inCampaign(v, page, found.Coupon.User); err != nil {
+		return true, "", err
+	}
+	return true, "", c.wallet(v, page, found.Coupon.User)
 }
 
-// onWay returns how many coupons of campaigns are on their way to the ledger, or nil if that is unknown.
-func (c *customerHandlers) onWay(v *view, of []ledger.Status) *int64 {
-	sum := int64(0)
-	for _, now := range c.Watcher.Of(v.r.Context(), of) {
-		if now.Unrecorded == nil {
-			return nil
-		}
-		sum += *now.Unrecorded
+// without says why a code's number in the campaign with a name has no coupon.
+func (c *core) without(v *view, name string, found *ledger.Holding) string {
+	words := customerWords{v.lang, v.Clock()}
+	if found.Why == ledger.NotThere && !found.Awaited(v.r.Context(), c.Gate) {
+		return words.noSuchCode(0)
 	}
-	return &sum
+	return words.without(name, found)
+}
+
+// whyNone returns why a code that is a number of the campaign has no coupon, or an empty text.
+func (c *couponHandlers) whyNone(v *view, s *ledger.Status, text string) (string, error) {
+	code, err := firstcome.ParseCode(text)
+	if err != nil {
+		return "", err
+	}
+	found, err := c.Ledger.ByCode(v.r.Context(), s.ID, code)
+	switch {
+	case errors.Is(err, firstcome.ErrNoCoupon):
+		return "", nil
+	case err != nil || found.Why == "": // another filter excludes it
+		return "", err
+	}
+	return c.without(v, s.Name, &found), nil
 }

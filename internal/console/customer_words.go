@@ -22,31 +22,27 @@ func (l language) notCode() string {
 	return l.say("쿠폰 코드는 U를 뺀 글자와 숫자 16자입니다.", "A coupon code has 16 letters and digits, without U.")
 }
 
-// searchedShown is the most names of searched campaigns that the page lists.
-const searchedShown = 5
-
-// noSuchCode says that no searched campaign has a coupon with the code. onWay is the number of unrecorded coupons, or nil if unknown.
-func (w customerWords) noSuchCode(searched []ledger.Status, onWay *int64) string {
-	var names []string
-	for n := range searched[:min(len(searched), searchedShown)] {
-		names = append(names, searched[n].Name)
-	}
-	if more := len(searched) - len(names); more > 0 {
-		names = append(names, w.say("외 %s개", "%s more", w.number(more)))
-	}
-	text := w.say("원장에 이 코드의 쿠폰이 없습니다.", "The ledger has no coupon with this code.")
-	if len(names) > 0 {
-		text += " " + w.say("찾아본 캠페인: %s.", "Searched: %s.", strings.Join(names, ", "))
-	}
-	switch {
-	case onWay == nil:
-		text += " " + w.say("원장으로 오고 있는 쿠폰이 더 있는지 지금은 알 수 없습니다. 고객 ID로 찾아보세요.", "Whether more are on their way to the ledger is not known now: look for the user id.")
-	case *onWay > 0:
-		text += " " + w.say("원장으로 오고 있는 쿠폰이 %s장 있습니다. 잠시 뒤 다시 찾거나 고객 ID로 찾아보세요.", "On their way to the ledger: %s. Look again in a moment, or look for the user id.", w.number(onWay))
-	default:
-		text += " " + w.say("코드를 다시 확인하거나, 다른 캠페인을 골라 보세요.", "Check the code, or choose another campaign.")
+// noSuchCode says that no coupon has the code. unread is how many campaigns were not searched because they have another secret.
+func (w customerWords) noSuchCode(unread int) string {
+	text := w.say("이 코드의 쿠폰이 없습니다. 코드를 다시 확인하세요.", "No coupon has this code. Check the code.")
+	if unread > 0 {
+		text += " " + w.say("코드 비밀키가 이 노드와 다른 캠페인은 찾아보지 않았습니다: %s개.", "Campaigns that have another code secret than this node were not searched: %s.", w.number(unread))
 	}
 	return text
+}
+
+// without says why the number of a code has no coupon in the campaign with a name.
+func (w customerWords) without(name string, h *ledger.Holding) string {
+	text := w.say("이 코드는 ‘%s’의 번호 %s입니다.", "This is the code of number %[2]s of “%[1]s”.", name, w.number(h.Number)) + " "
+	switch h.Why {
+	case ledger.NumberLost:
+		return text + w.say("이 번호는 장애로 유실되어 쿠폰이 없습니다.", "The number was lost in a failure, so it has no coupon.")
+	case ledger.LetterOpen:
+		return text + w.say("원장이 쿠폰을 받지 않아 기록 실패 건으로 남아 있습니다. 담당자에게 확인을 요청하세요.", "The ledger refused its coupon, and the dead letter is open: ask an operator.")
+	case ledger.LetterVoided:
+		return text + w.say("원장이 쿠폰을 받지 않았고, 기록 실패 건은 회수로 처리되었습니다.", "The ledger refused its coupon, and an operator voided the dead letter.")
+	}
+	return text + w.say("쿠폰이 아직 원장에 없습니다. 잠시 뒤 다시 찾거나 고객 ID로 찾아보세요.", "Its coupon is not in the ledger yet. Look again in a moment, or look for the user id.")
 }
 
 // particle returns the Korean particle that follows a word: with after a final consonant, otherwise without. After a word in other letters it is both.

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/campaign"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
@@ -18,6 +20,9 @@ type Holding struct {
 	Number   int64
 	Coupon   firstcome.Coupon // zero if there is none
 	Why      NoCoupon         // empty if there is a coupon
+	Epoch    int64            // of the campaign
+	// Unread is how many campaigns have another secret and were not searched. It is known if all campaigns were searched and none has the code.
+	Unread int
 }
 
 // NoCoupon is why a number has no coupon.
@@ -28,44 +33,70 @@ const (
 	NumberLost   NoCoupon = "lost"               // the gate may have given the number, and lost it
 	LetterOpen   NoCoupon = "dead_letter"        // the ledger refused the coupon, and an operator has not looked at it yet
 	LetterVoided NoCoupon = "dead_letter_voided" // the ledger refused the coupon, and an operator voided it
-	NotThere     NoCoupon = "not_recorded"       // the ledger does not have the number yet; only the gate knows whether it was given
+	NotThere     NoCoupon = "not_recorded"       // the ledger does not have the number yet: see Awaited
 )
 
-// A codeIndex has the campaigns whose codes this node can read. The codes of a campaign follow from its id, so their numbers need no index.
+// Awaited reports whether the coupon of a number that is NotThere may be on its way to the ledger: the campaign's gate has given the number, or does
+// not say whether it has. counters is nil if this node has no remote gate.
+func (h *Holding) Awaited(ctx context.Context, counters gate.Counters) bool {
+	if counters == nil {
+		return true // the gate is another node's
+	}
+	g, err := counters.State(ctx, h.Campaign)
+	return err != nil || g.Gone || g.Unverified || g.Frozen || g.Epoch != h.Epoch || g.LastNumber >= h.Number
+}
+
+// ErrOtherSecret means that the codes of a campaign were made with another secret than this node has, so the node cannot read them.
+var ErrOtherSecret = errors.New("the campaign's codes were made with another secret than this node has")
+
+// ErrSearching means that the caller's context ended while it waited for another search in many campaigns.
+var ErrSearching = fmt.Errorf("%w: another search for a code is running, and only one runs at a time", firstcome.ErrBusy)
+
+// A codeIndex has the campaigns whose codes this node can read. A code has a number in at most a few of them, so coupons need no index of codes.
 type codeIndex struct {
 	mu   sync.Mutex // guards ids
 	ids  []firstcome.CampaignID
 	turn chan struct{} // held during a search in many campaigns
 }
 
-// manyCampaigns is how many campaigns a search tries beside other searches. It takes some 0.5 ms of a processor.
+func newCodeIndex() *codeIndex { return &codeIndex{turn: make(chan struct{}, 1)} }
+
+// manyCampaigns is the most campaigns that a search tries beside other searches. This takes some 0.5 ms of a processor.
 const manyCampaigns = 1000
 
-// ErrSearching means that the caller's context ended while it waited for another search in many campaigns.
-var ErrSearching = fmt.Errorf("%w: another search by code is running, and only one runs at a time", firstcome.ErrBusy)
-
 // ByCode returns what became of the number that a code has: in one campaign or, if id is empty, in any campaign of this node's secret. ErrNoCoupon
-// means that no coupon has the code. ErrGateMismatch means that the campaign has another secret than this node. In more than 1,000 campaigns only one
-// search runs at a time: see ErrSearching.
-func (rd *Reads) ByCode(ctx context.Context, id firstcome.CampaignID, code string) (Holding, error) {
-	found, err := rd.byCode(ctx, id, code)
-	if err != nil && !errors.Is(err, firstcome.ErrNoCoupon) && !errors.Is(err, firstcome.ErrNoCampaign) {
-		err = fmt.Errorf("look for a code: %w", err)
+// means that no coupon has the code, as far as the ledger knows. In one campaign, ErrOtherSecret and ErrNoCampaign are possible. In more than 1,000
+// campaigns only one search runs at a time: see ErrSearching.
+func (rd *Reads) ByCode(ctx context.Context, id firstcome.CampaignID, code string) (found Holding, err error) {
+	if id == "" {
+		found, err = rd.anywhere(ctx, code)
+	} else {
+		var number int64
+		if number, err = rd.numberWith(ctx, id, code); err == nil {
+			found, err = rd.holding(ctx, id, number, code)
+		}
 	}
-	return found, err
+	return found, sqldb.Wrap(err, "look for a code")
 }
 
-func (rd *Reads) byCode(ctx context.Context, id firstcome.CampaignID, code string) (Holding, error) {
-	if id != "" {
-		numbers, err := rd.numberWith(ctx, id, code)
-		if err == nil && len(numbers) == 0 {
-			err = firstcome.ErrNoCoupon
-		}
-		if err != nil {
-			return Holding{}, err
-		}
-		return rd.holding(ctx, id, numbers[0], code)
+// numberWith returns the number that a code of a campaign has, or ErrNoCoupon.
+func (rd *Reads) numberWith(ctx context.Context, id firstcome.CampaignID, code string) (int64, error) {
+	status, err := rd.store.Status(ctx, id)
+	switch {
+	case err != nil:
+		return 0, err
+	case status.Secret != rd.store.Fingerprint:
+		return 0, ErrOtherSecret
 	}
+	number := rd.store.Secret.NumberOf(id, code)
+	if number == 0 {
+		err = firstcome.ErrNoCoupon
+	}
+	return number, err
+}
+
+// anywhere looks for a code in the campaigns that this node remembers, and then in those that were created since.
+func (rd *Reads) anywhere(ctx context.Context, code string) (Holding, error) {
 	rd.codes.mu.Lock()
 	known := rd.codes.ids
 	rd.codes.mu.Unlock()
@@ -73,31 +104,43 @@ func (rd *Reads) byCode(ctx context.Context, id firstcome.CampaignID, code strin
 	if !errors.Is(err, firstcome.ErrNoCoupon) {
 		return found, err
 	}
-	all, err := rd.readable(ctx)
+	all, unread, err := rd.readable(ctx)
 	if err != nil {
 		return Holding{}, err
 	}
-	return rd.among(ctx, slices.DeleteFunc(slices.Clone(all), func(id firstcome.CampaignID) bool {
+	found, err = rd.among(ctx, slices.DeleteFunc(all, func(id firstcome.CampaignID) bool {
 		_, tried := slices.BinarySearch(known, id)
 		return tried
 	}), code)
+	found.Unread = unread
+	return found, err
 }
 
-// readable reads the campaigns whose codes this node can read, in the order of their bytes, and remembers them.
-func (rd *Reads) readable(ctx context.Context) ([]firstcome.CampaignID, error) {
-	rows, err := rd.db.Conclude.QueryContext(ctx, `SELECT id FROM campaigns WHERE secret = ?`, rd.store.Fingerprint)
-	all, err := sqldb.AllRows(rows, err, sqldb.One[firstcome.CampaignID])
+// readable reads and remembers the campaigns whose codes this node can read, in the order of their bytes. unread is how many others there are.
+func (rd *Reads) readable(ctx context.Context) (ids []firstcome.CampaignID, unread int, err error) {
+	rows, err := rd.db.Conclude.QueryContext(ctx, `SELECT id, secret FROM campaigns`)
+	err = sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
+		var id firstcome.CampaignID
+		var secret string
+		err := take(&id, &secret)
+		if secret == rd.store.Fingerprint {
+			ids = append(ids, id)
+		} else {
+			unread++
+		}
+		return err
+	})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	slices.Sort(all)
+	slices.Sort(ids)
 	rd.codes.mu.Lock()
 	defer rd.codes.mu.Unlock()
-	rd.codes.ids = all
-	return all, nil
+	rd.codes.ids = slices.Clone(ids)
+	return ids, unread, nil
 }
 
-// among looks for a code in campaigns. A code may have a number in a campaign to which it does not belong, so a search goes on behind one that has
+// among looks for a code in campaigns. A code may have a number in a campaign to which it does not belong, so a search goes on after a number that has
 // no coupon.
 func (rd *Reads) among(ctx context.Context, ids []firstcome.CampaignID, code string) (Holding, error) {
 	if len(ids) > manyCampaigns {
@@ -130,15 +173,14 @@ func (rd *Reads) among(ctx context.Context, ids []firstcome.CampaignID, code str
 }
 
 // holding returns what became of a number, from one snapshot. ErrNoCoupon means that no coupon with it has the code.
-func (rd *Reads) holding(ctx context.Context, id firstcome.CampaignID, number int64, code string) (found Holding, err error) {
-	found = Holding{Campaign: id, Number: number}
-	err = rd.db.Conclude.AtOnce(ctx, func(s *sqldb.Snapshot) error {
+func (rd *Reads) holding(ctx context.Context, id firstcome.CampaignID, number int64, code string) (Holding, error) {
+	found := Holding{Campaign: id, Number: number}
+	err := rd.db.Conclude.AtOnce(ctx, func(s *sqldb.Snapshot) error {
 		rows, err := s.QueryContext(ctx, `SELECT `+campaign.CouponColumns+` FROM coupons WHERE campaign_id = ? AND number = ?`, string(id), number)
 		coupon, err := campaign.OnlyCoupon(rows, err)
 		switch {
 		case errors.Is(err, firstcome.ErrNoCoupon):
-			found.Why, err = whyNone(ctx, s, id, number)
-			return err
+			return found.explain(ctx, s)
 		case err == nil && coupon.Code != code:
 			return firstcome.ErrNoCoupon
 		}
@@ -148,26 +190,30 @@ func (rd *Reads) holding(ctx context.Context, id firstcome.CampaignID, number in
 	return found, err
 }
 
-// whyNone returns why a number has no coupon. ErrNoCoupon means that it was never given.
-func whyNone(ctx context.Context, s *sqldb.Snapshot, id firstcome.CampaignID, number int64) (NoCoupon, error) {
-	var lost, open, voided, perhaps bool
+// explain sets why the number has no coupon. ErrNoCoupon means that it was never given.
+func (h *Holding) explain(ctx context.Context, s *sqldb.Snapshot) error {
+	var lost, open, voided, remote bool
 	err := s.QueryRowContext(ctx, `SELECT
 		EXISTS (SELECT 1 FROM lost l WHERE l.campaign_id = c.id AND l.number <= ? AND l.number + l.count > ?),
 		EXISTS (SELECT 1 FROM dead_letters d WHERE d.campaign_id = c.id AND d.number = ? AND d.resolved_at IS NULL),
-		EXISTS (SELECT 1 FROM dead_letters d WHERE d.campaign_id = c.id AND d.number = ? AND d.resolved_by = 'voided'),
-		c.gate <> 'ledger' AND c.drained_through < ? AND c.ceiling >= ? FROM campaigns c WHERE c.id = ?`,
-		number, number, number, number, number, number, string(id)).Scan(&lost, &open, &voided, &perhaps)
+		EXISTS (SELECT 1 FROM dead_letters d WHERE d.campaign_id = c.id AND d.number = ? AND d.resolved_by = ?),
+		c.gate <> ? AND c.drained_through < ?, c.epoch FROM campaigns c WHERE c.id = ?`,
+		h.Number, h.Number, h.Number, h.Number, string(Voided), campaign.OwnGate, h.Number, string(h.Campaign)).Scan(&lost, &open, &voided, &remote, &h.Epoch)
 	switch {
+	case errors.Is(err, sql.ErrNoRows): // the campaign was remembered, and a restored backup does not have it
+		return firstcome.ErrNoCoupon
 	case err != nil:
-		return "", err
+		return err
 	case open:
-		return LetterOpen, nil
+		h.Why = LetterOpen
 	case voided:
-		return LetterVoided, nil
+		h.Why = LetterVoided
 	case lost:
-		return NumberLost, nil
-	case perhaps:
-		return NotThere, nil
+		h.Why = NumberLost
+	case remote:
+		h.Why = NotThere
+	default:
+		return firstcome.ErrNoCoupon
 	}
-	return "", firstcome.ErrNoCoupon
+	return nil
 }

@@ -23,7 +23,7 @@ type Choice struct {
 func (c Choice) Chosen() bool { return c.User != "" || c.Code != "" || c.Number != 0 }
 
 // Find returns the coupons that a Choice selects, in number order. If next is not 0, there may be more: call Find again with next as
-// After. With a code, ErrGateMismatch means that the campaign has another secret than this node, so the node cannot read its codes.
+// After. With a code, ErrOtherSecret is possible.
 func (rd *Reads) Find(ctx context.Context, id firstcome.CampaignID, c Choice) (found []firstcome.Coupon, next int64, err error) {
 	numbers := []int64{c.Number}
 	switch {
@@ -31,9 +31,12 @@ func (rd *Reads) Find(ctx context.Context, id firstcome.CampaignID, c Choice) (f
 	case c.User != "":
 		numbers, next, err = rd.numbersOf(ctx, id, c)
 	default:
-		numbers, err = rd.numberWith(ctx, id, c.Code)
+		numbers[0], err = rd.numberWith(ctx, id, c.Code)
 	}
-	if err == nil {
+	switch {
+	case errors.Is(err, firstcome.ErrNoCoupon):
+		return nil, 0, nil
+	case err == nil:
 		found, err = rd.store.CouponsAt(ctx, id, numbers)
 	}
 	if err != nil {
@@ -79,18 +82,3 @@ const voidsOfQuery = campaign.VoidsOf + ` AND number > ? ORDER BY number LIMIT ?
 
 // maxFound bounds how many voids of a user one call of Find reads.
 const maxFound = 1000
-
-// numberWith returns the number that a code of a campaign has, if it has one.
-func (rd *Reads) numberWith(ctx context.Context, id firstcome.CampaignID, code string) ([]int64, error) {
-	status, err := rd.store.Status(ctx, id)
-	switch {
-	case err != nil:
-		return nil, err
-	case status.Secret != rd.store.Fingerprint:
-		return nil, firstcome.ErrGateMismatch
-	}
-	if number := rd.store.Secret.NumberOf(id, code); number != 0 {
-		return []int64{number}, nil
-	}
-	return nil, nil
-}

@@ -72,17 +72,19 @@ func (l *Ledger) OtherGates(ctx context.Context) (all []OtherGate, err error) {
 	return all, sqldb.Wrap(err, "read which gates campaigns name")
 }
 
-// Mismatched returns how many campaigns a node with this secret does not decide (ErrGateMismatch). These have
+// Mismatched returns how many campaigns a node with this secret does not decide (ErrGateMismatch). others have
 // another secret, or the other kind of gate: the ledger if the node has a remote gate, and a remote gate if the
-// node has none.
-func (l *Ledger) Mismatched(ctx context.Context, secret firstcome.Secret) (campaigns int, err error) {
+// node has none. earlier have codes that an earlier firstcome made with this secret.
+func (l *Ledger) Mismatched(ctx context.Context, secret firstcome.Secret) (others, earlier int, err error) {
 	kind := `gate <> ?`
 	if l.store.Remote() {
 		kind = `gate = ?`
 	}
-	err = l.db.Conclude.QueryRowContext(ctx, `SELECT count(*) FROM campaigns WHERE `+kind+` OR secret <> ?`,
-		campaign.OwnGate, secret.Fingerprint()).Scan(&campaigns)
-	return campaigns, sqldb.Wrap(err, "compare the campaigns' secrets")
+	err = l.db.Conclude.QueryRowContext(ctx, `SELECT
+		coalesce(sum(CASE WHEN secret <> ? AND (secret <> ? OR `+kind+`) THEN 1 ELSE 0 END), 0),
+		coalesce(sum(CASE WHEN secret = ? THEN 1 ELSE 0 END), 0) FROM campaigns`,
+		secret.EarlierFingerprint(), secret.Fingerprint(), campaign.OwnGate, secret.EarlierFingerprint()).Scan(&others, &earlier)
+	return others, earlier, sqldb.Wrap(err, "compare the campaigns' secrets")
 }
 
 // Foreign returns how many campaigns are open at the time at or open later. others is how many of them this node

@@ -33,7 +33,7 @@ func TestALedgerSaysWhichGatesItsCampaignsName(t *testing.T) {
 		if diff := cmp.Diff([]ledger.OtherGate{{Name: "redis:away", Campaigns: 1}, {Name: "redis:gone", Campaigns: 2}}, others); diff != "" || err != nil {
 			t.Errorf("%v\n%s", err, diff)
 		}
-		if n, err := l.Mismatched(t.Context(), stage.Secret()); n != 1 || err != nil {
+		if n, _, err := l.Mismatched(t.Context(), stage.Secret()); n != 1 || err != nil {
 			t.Errorf("%d campaigns are decided by the ledger: %v", n, err)
 		}
 	})

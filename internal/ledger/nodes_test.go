@@ -185,7 +185,7 @@ func TestWhatOneNodeWroteEveryNodeReads(t *testing.T) {
 		for what, l := range map[string]*ledger.Ledger{"another": nodes[1], "a reader": shared} {
 			readAll(t, what, l, key)
 		}
-		if n, err := shared.Mismatched(t.Context(), stage.Secret()); err != nil || n != 0 {
+		if n, _, err := shared.Mismatched(t.Context(), stage.Secret()); err != nil || n != 0 {
 			t.Errorf("%d campaigns mismatch, %v", n, err)
 		}
 	})

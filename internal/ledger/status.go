@@ -16,10 +16,10 @@ type Status = campaign.Status
 
 // Reads reads the ledger for callers and operators: lists, searches and exports.
 type Reads struct {
-	db     *sqldb.DB
-	store  *campaign.Store
-	news   *campaign.News
-	codes  *codeIndex
+	db    *sqldb.DB
+	store *campaign.Store
+	news  *campaign.News
+	codes *codeIndex
 }
 
 // Ping returns an error if the ledger cannot be used for decisions: it does not answer, or only a standby does.
