@@ -1,0 +1,54 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// TestInManyCampaignsOneCodeIsLookedForAtATime and waits no longer than its caller. In one campaign, or in at most a thousand, it waits for nobody.
+func TestInManyCampaignsOneCodeIsLookedForAtATime(t *testing.T) {
+	l := opened(t, services.Ledgers[services.SQLite](t), "")
+	insert := func(from, to int) {
+		t.Helper()
+		tx, err := l.db.Write.BeginTx(t.Context(), nil)
+		stage.Must(t, err)
+		for n := from; n <= to; n++ {
+			stage.Must(t, stage.Err(tx.Exec(`INSERT INTO campaigns (id, version, terms_version, applied, gate, epoch, secret, decided_at, created_at)
+				VALUES (?, 1, 1, 1, 'ledger', 1, ?, 1, 1)`, fmt.Sprint("c-", n), stage.Secret().Fingerprint())))
+			stage.Must(t, stage.Err(tx.Exec(`INSERT INTO coupons (campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position) VALUES (?, 1, 'mina', ?, 1, 1, 1, 1)`,
+				fmt.Sprint("c-", n), stage.Secret().Code(firstcome.CampaignID(fmt.Sprint("c-", n)), 1))))
+		}
+		stage.Must(t, tx.Commit())
+	}
+	over, end := context.WithCancel(t.Context())
+	end()
+	looks := func(ctx context.Context, id firstcome.CampaignID, n int) error {
+		found, err := l.Reads.ByCode(ctx, id, stage.Secret().Code(firstcome.CampaignID(fmt.Sprint("c-", n)), 1))
+		if err == nil && found.Coupon.Campaign != firstcome.CampaignID(fmt.Sprint("c-", n)) {
+			t.Errorf("the code of campaign %d finds %+v", n, found)
+		}
+		return err
+	}
+	insert(1, manyCampaigns)
+	l.Reads.codes.turn <- struct{}{} // another search is running
+	stage.Must(t, looks(t.Context(), "", manyCampaigns))
+	insert(manyCampaigns+1, manyCampaigns+1)
+	stage.Must(t, looks(t.Context(), "", manyCampaigns+1)) // the new one alone is tried
+	if err := looks(over, "", 1); !errors.Is(err, ErrSearching) || !errors.Is(err, firstcome.ErrBusy) {
+		t.Errorf("in %d campaigns it is %v", manyCampaigns+1, err)
+	}
+	stage.Must(t, looks(t.Context(), "c-1", 1))
+	<-l.Reads.codes.turn
+	for n := 1; n <= manyCampaigns+1; n += 100 {
+		stage.Must(t, looks(t.Context(), "", n))
+	}
+	if len(l.Reads.codes.turn) > 0 {
+		t.Error("the turn was not given back")
+	}
+}
