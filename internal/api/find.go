@@ -64,10 +64,10 @@ func (o object) readCode(wrong *mistakes) string {
 	return code
 }
 
-// readCampaign reads the field campaign_id, or nothing for none.
+// readCampaign reads the field campaign_id, which may be missing.
 func (o object) readCampaign(wrong *mistakes) firstcome.CampaignID {
 	raw, ok := o["campaign_id"]
-	if !ok || isNull(raw) {
+	if !ok {
 		return ""
 	}
 	text := wrong.readString("campaign_id", raw)

@@ -63,6 +63,7 @@ var surface = []struct {
 	{operation: "POST /v1/dead-letters/void", body: `{"campaign_id":"c","cause_code":"other","through":1,"reason":"r"}`, status: runs(200)},
 	{operation: "POST /v1/dead-letters/{letter}/replay", status: runs(404)},
 	{operation: "POST /v1/dead-letters/{letter}/void", body: `{"reason":"r"}`, status: runs(404)},
+	{operation: "POST /v1/coupons/find", body: `{"code":"{code}"}`, status: [9]int{200, 200, 200, 403, 200, 200, 200, 404, 401}, ids: "www-www--"},
 	{operation: "GET /v1/users/{user_id}/coupons", status: [9]int{200, 200, 200, 403, 200, 200, 200, 404, 401}, ids: "www-www--"},
 	{operation: "GET /v1/audit-log", status: runs(200), ids: "ww-------"},
 	{operation: "GET /", status: [9]int{200, 200, 200, 200, 200, 200, 200, 200, 200}},
@@ -116,12 +117,13 @@ func TestEveryOperationIsRefusedToWhoIsNotNamed(t *testing.T) {
 			id = "closing" // closing is permanent
 		}
 		path = strings.NewReplacer("{id}", id, "{user_id}", me, "{number}", "7", "{letter}", "7", "{code}", code).Replace(path + want.query)
+		body := strings.ReplaceAll(want.body, "{code}", code)
 		for n, caller := range callers {
 			header := headers[n]
 			if want.accept != "" {
 				header = append(header[:len(header):len(header)], "Accept", want.accept)
 			}
-			got := s.call(method, path, want.body, header...)
+			got := s.call(method, path, body, header...)
 			if got.status != want.status[n] {
 				t.Errorf("%s %s by %s answers %d, want %d", method, path, caller, got.status, want.status[n])
 			}
