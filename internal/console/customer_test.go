@@ -71,11 +71,8 @@ func TestOneBoxTakesAUserACodeOrACampaign(t *testing.T) {
 	if got := b.tells("q=mina", coupon("autumn", 1), coupon("spring", 1)); !strings.Contains(got.body, `name="campaign" value=""`) {
 		t.Errorf("the campaign is not forgotten: %s", got.body)
 	}
-	for query, want := range map[string]string{
-		"q=0123456789ABCDEF":                 "The ledger has no coupon with this code. Searched: ",
-		"q=0123456789ABCDEF&campaign=autumn": "The ledger has no coupon with this code. Searched: 추석 autumn, ",
-	} {
-		if got := b.tells(query); got.status != http.StatusOK || !strings.Contains(got.text(), want) || !strings.Contains(got.text(), "Check the code, or choose another campaign.") {
+	for _, query := range []string{"q=0123456789ABCDEF", "q=0123456789ABCDEF&campaign=autumn"} {
+		if got := b.tells(query); got.status != http.StatusOK || !strings.Contains(got.text(), "No coupon has this code. Check the code.") {
 			t.Errorf("%s: %d %s", query, got.status, got.text())
 		}
 	}

@@ -281,7 +281,7 @@ func (t teller) byCode(b *visitor) {
 			t.hears(b, query, t.holds(t.given[user]))
 			continue
 		}
-		b.finds("campaign=spring&"+query, 200, []string{fmt.Sprintf(t.say("이 코드의 쿠폰이 없습니다. 찾아본 캠페인: 추석. 원장으로 오고 있는 쿠폰이 %d장", "with this code. Searched: 추석. On their way to the ledger: %d."), t.unrecorded)})
+		b.finds("campaign=spring&"+query, 200, []string{fmt.Sprintf(t.say("이 코드는 ‘추석’의 번호 %d입니다. 쿠폰이 아직 원장에 없습니다.", "This is the code of number %d of “추석”. Its coupon is not in the ledger yet."), number)})
 	}
 }
 
