@@ -57,8 +57,8 @@ func (c *couponListCmd) Run(ctx context.Context, t terminal) error {
 
 type couponShowCmd struct {
 	serverFlags
-	Of     string     `arg:"" name:"campaign" help:"The campaign's id. With a coupon's code alone, all campaigns are searched."`
-	Coupon couponName `arg:"" optional:"" help:"The coupon's number, or its code."`
+	Of     string     `arg:"" name:"campaign-or-code" help:"The campaign's id or, alone, a coupon's code: then all campaigns are searched."`
+	Coupon couponName `arg:"" optional:"" help:"After a campaign: the coupon's number, or its code."`
 }
 
 func (c *couponShowCmd) Run(ctx context.Context, t terminal) error {
@@ -77,7 +77,7 @@ func (c *couponShowCmd) Run(ctx context.Context, t terminal) error {
 		return c.printCoupon(t, page.Items[0])
 	case coupon.code == "":
 		if _, err := firstcome.ParseCode(campaign); err != nil {
-			return usageError{fmt.Errorf("<campaign>: %q is no coupon's code: name the coupon's number or code after its campaign, or only its code", campaign)}
+			return usageError{fmt.Errorf("<campaign-or-code>: %q is no coupon's code: name the coupon's number or code after its campaign, or only its code", campaign)}
 		}
 		campaign, coupon.code = "", campaign
 	}
