@@ -19,7 +19,7 @@ const aLedger = "5f0c91d2b06e7a44"
 // documented has the facts of the examples of docs/events.md, in order.
 func documented() []firstcome.Fact {
 	c := firstcome.Coupon{
-		Campaign: "spring", Number: 1204, User: "mina", Code: "3F714MEPRXP6DEE3", TermsVersion: 1,
+		Campaign: "spring", Number: 1204, User: "mina", Code: stage.Secret().Code("spring", 1204), TermsVersion: 1,
 		IssuedAt: time.Date(2026, 12, 24, 10, 0, 3, 214_000_000, time.UTC), VoidedAt: time.Date(2026, 12, 27, 9, 12, 40, 0, time.UTC),
 	}
 	return []firstcome.Fact{{Position: 1204, Kind: firstcome.CouponIssued, Coupon: c}, {Position: 5001, Kind: firstcome.CouponVoided, Coupon: c}}

@@ -52,14 +52,18 @@ var ErrOtherSecret = errors.New("the campaign's codes were made with another sec
 // ErrSearching means that the caller's context ended while it waited for another search in many campaigns.
 var ErrSearching = fmt.Errorf("%w: another search for a code is running, and only one runs at a time", firstcome.ErrBusy)
 
-// A codeIndex has the campaigns whose codes this node can read. A code has a number in at most a few of them, so coupons need no index of codes.
+// A codeIndex finds coupons by their codes. It remembers the campaigns whose codes this node can read. A code has a number in at most a few of them,
+// so coupons need no index of codes.
 type codeIndex struct {
-	mu   sync.Mutex // guards ids
-	ids  []firstcome.CampaignID
-	turn chan struct{} // held during a search in many campaigns
+	store *campaign.Store
+	turn  chan struct{} // held during a search in many campaigns
+	mu    sync.Mutex    // guards ids
+	ids   []firstcome.CampaignID
 }
 
-func newCodeIndex() *codeIndex { return &codeIndex{turn: make(chan struct{}, 1)} }
+func newCodeIndex(store *campaign.Store) *codeIndex {
+	return &codeIndex{store: store, turn: make(chan struct{}, 1)}
+}
 
 // manyCampaigns is the most campaigns that a search tries beside other searches. This takes some 0.5 ms of a processor.
 const manyCampaigns = 1000
@@ -69,26 +73,26 @@ const manyCampaigns = 1000
 // campaigns only one search runs at a time: see ErrSearching.
 func (rd *Reads) ByCode(ctx context.Context, id firstcome.CampaignID, code string) (found Holding, err error) {
 	if id == "" {
-		found, err = rd.anywhere(ctx, code)
+		found, err = rd.codes.anywhere(ctx, code)
 	} else {
 		var number int64
-		if number, err = rd.numberWith(ctx, id, code); err == nil {
-			found, err = rd.holding(ctx, id, number, code)
+		if number, err = rd.codes.numberWith(ctx, id, code); err == nil {
+			found, err = rd.codes.holding(ctx, id, number, code)
 		}
 	}
 	return found, sqldb.Wrap(err, "look for a code")
 }
 
 // numberWith returns the number that a code of a campaign has, or ErrNoCoupon.
-func (rd *Reads) numberWith(ctx context.Context, id firstcome.CampaignID, code string) (int64, error) {
-	status, err := rd.store.Status(ctx, id)
+func (x *codeIndex) numberWith(ctx context.Context, id firstcome.CampaignID, code string) (int64, error) {
+	status, err := x.store.Status(ctx, id)
 	switch {
 	case err != nil:
 		return 0, err
-	case status.Secret != rd.store.Fingerprint:
+	case status.Secret != x.store.Fingerprint:
 		return 0, ErrOtherSecret
 	}
-	number := rd.store.Secret.NumberOf(id, code)
+	number := x.store.Secret.NumberOf(id, code)
 	if number == 0 {
 		err = firstcome.ErrNoCoupon
 	}
@@ -96,19 +100,19 @@ func (rd *Reads) numberWith(ctx context.Context, id firstcome.CampaignID, code s
 }
 
 // anywhere looks for a code in the campaigns that this node remembers, and then in those that were created since.
-func (rd *Reads) anywhere(ctx context.Context, code string) (Holding, error) {
-	rd.codes.mu.Lock()
-	known := rd.codes.ids
-	rd.codes.mu.Unlock()
-	found, err := rd.among(ctx, known, code)
+func (x *codeIndex) anywhere(ctx context.Context, code string) (Holding, error) {
+	x.mu.Lock()
+	known := x.ids
+	x.mu.Unlock()
+	found, err := x.among(ctx, known, code)
 	if !errors.Is(err, firstcome.ErrNoCoupon) {
 		return found, err
 	}
-	all, unread, err := rd.readable(ctx)
+	all, unread, err := x.readable(ctx)
 	if err != nil {
 		return Holding{}, err
 	}
-	found, err = rd.among(ctx, slices.DeleteFunc(all, func(id firstcome.CampaignID) bool {
+	found, err = x.among(ctx, slices.DeleteFunc(all, func(id firstcome.CampaignID) bool {
 		_, tried := slices.BinarySearch(known, id)
 		return tried
 	}), code)
@@ -117,13 +121,13 @@ func (rd *Reads) anywhere(ctx context.Context, code string) (Holding, error) {
 }
 
 // readable reads and remembers the campaigns whose codes this node can read, in the order of their bytes. unread is how many others there are.
-func (rd *Reads) readable(ctx context.Context) (ids []firstcome.CampaignID, unread int, err error) {
-	rows, err := rd.db.Conclude.QueryContext(ctx, `SELECT id, secret FROM campaigns`)
+func (x *codeIndex) readable(ctx context.Context) (ids []firstcome.CampaignID, unread int, err error) {
+	rows, err := x.store.DB.Conclude.QueryContext(ctx, `SELECT id, secret FROM campaigns`)
 	err = sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
 		var id firstcome.CampaignID
 		var secret string
 		err := take(&id, &secret)
-		if secret == rd.store.Fingerprint {
+		if secret == x.store.Fingerprint {
 			ids = append(ids, id)
 		} else {
 			unread++
@@ -134,30 +138,30 @@ func (rd *Reads) readable(ctx context.Context) (ids []firstcome.CampaignID, unre
 		return nil, 0, err
 	}
 	slices.Sort(ids)
-	rd.codes.mu.Lock()
-	defer rd.codes.mu.Unlock()
-	rd.codes.ids = slices.Clone(ids)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.ids = slices.Clone(ids)
 	return ids, unread, nil
 }
 
 // among looks for a code in campaigns. A code may have a number in a campaign to which it does not belong, so a search goes on after a number that has
 // no coupon.
-func (rd *Reads) among(ctx context.Context, ids []firstcome.CampaignID, code string) (Holding, error) {
+func (x *codeIndex) among(ctx context.Context, ids []firstcome.CampaignID, code string) (Holding, error) {
 	if len(ids) > manyCampaigns {
 		select {
-		case rd.codes.turn <- struct{}{}:
-			defer func() { <-rd.codes.turn }()
+		case x.turn <- struct{}{}:
+			defer func() { <-x.turn }()
 		case <-ctx.Done():
 			return Holding{}, ErrSearching
 		}
 	}
 	var without Holding // the first number that has no coupon, for a reason
 	for _, id := range ids {
-		number := rd.store.Secret.NumberOf(id, code)
+		number := x.store.Secret.NumberOf(id, code)
 		if number == 0 {
 			continue
 		}
-		found, err := rd.holding(ctx, id, number, code)
+		found, err := x.holding(ctx, id, number, code)
 		switch {
 		case errors.Is(err, firstcome.ErrNoCoupon):
 		case err != nil || found.Why == "":
@@ -173,9 +177,9 @@ func (rd *Reads) among(ctx context.Context, ids []firstcome.CampaignID, code str
 }
 
 // holding returns what became of a number, from one snapshot. ErrNoCoupon means that no coupon with it has the code.
-func (rd *Reads) holding(ctx context.Context, id firstcome.CampaignID, number int64, code string) (Holding, error) {
+func (x *codeIndex) holding(ctx context.Context, id firstcome.CampaignID, number int64, code string) (Holding, error) {
 	found := Holding{Campaign: id, Number: number}
-	err := rd.db.Conclude.AtOnce(ctx, func(s *sqldb.Snapshot) error {
+	err := x.store.DB.Conclude.AtOnce(ctx, func(s *sqldb.Snapshot) error {
 		rows, err := s.QueryContext(ctx, `SELECT `+campaign.CouponColumns+` FROM coupons WHERE campaign_id = ? AND number = ?`, string(id), number)
 		coupon, err := campaign.OnlyCoupon(rows, err)
 		switch {

@@ -120,7 +120,7 @@ func newLedger(d *sqldb.DB, o Options, fingerprint string) *Ledger {
 	r := campaign.New(d, campaign.Options{Secret: o.Secret, Fingerprint: fingerprint, Gate: o.Gate, Backlog: o.Backlog})
 	return &Ledger{
 		Gate: sqlgate.New(r, o.MaxLine), Campaigns: &Campaigns{db: r.DB, store: r}, Epochs: epoch.New(r),
-		Reads: &Reads{db: d, store: r, news: n, codes: newCodeIndex()}, Recorder: &Recorder{db: d, store: r},
+		Reads: &Reads{db: d, store: r, news: n, codes: newCodeIndex(r)}, Recorder: &Recorder{db: d, store: r},
 		Followers: &Followers{db: d}, Deployment: &Deployment{db: d},
 		db: d, store: r,
 	}
