@@ -232,4 +232,39 @@ var claimsBugs = []mutant{
 		file: "internal/sqldb/semisync.go", old: `s["rpl_semi_sync_master_status"] != "ON" ||`, new: "",
 		pkg: "./internal/ops", test: "TestF59ALapsedSemiSynchronousReplicationIsShown",
 	},
+	{
+		bug:  "a round of a code takes the other half",
+		file: "code_cipher.go", old: "(a+c.round(i, b))&half", new: "(a+c.round(i, a))&half",
+		pkg: ".", test: "TestACodeIsFF1OfTheNumber",
+	},
+	{
+		bug:  "the zeros of a code are not looked at",
+		file: "code_cipher.go", old: "if a>>(numberBits-halfBits) != 0 {", new: "if false {",
+		pkg: ".", test: "TestRandomCodesHaveNoNumber",
+	},
+	{
+		bug:  "campaigns whose ids have the same length have the same codes",
+		file: "code_cipher.go", old: "c.state[at] ^= tweak[n]", new: "c.state[at] ^= 0 * tweak[n]",
+		pkg: ".", test: "TestACodeOfEachOfManyCampaignsIsFound",
+	},
+	{
+		bug:  "a code is not compared with the stored one",
+		file: "internal/ledger/code.go", old: "case err == nil && coupon.Code != code:", new: "case false:",
+		pkg: "./internal/ledger", test: "TestACodeFindsItsCoupon",
+	},
+	{
+		bug:  "a code of the gate's last number is denied",
+		file: "internal/ledger/code.go", old: "g.LastNumber >= h.Number", new: "g.LastNumber > h.Number",
+		pkg: "./internal/api", test: "TestACodeIsAnsweredAtTheEdgeOfTheGatesLastNumber",
+	},
+	{
+		bug:  "a gate whose epoch has ended denies a code",
+		file: "internal/ledger/code.go", old: " || g.Epoch != h.Epoch", new: "",
+		pkg: "./internal/ledger", test: "TestACouponIsAwaitedUnlessItsGateSurelyNeverGaveIt",
+	},
+	{
+		bug:  "any number of searches for a code run in many campaigns",
+		file: "internal/ledger/code.go", old: "if len(ids) > manyCampaigns {", new: "if false {",
+		pkg: "./internal/ledger", test: "TestInManyCampaignsOneCodeIsLookedForAtATime",
+	},
 }

@@ -222,4 +222,14 @@ var pagesBugs = []mutant{
 		file: "internal/ops/health.go", old: "	if len(ids) == 0 {", new: "	if len(ids) >= 0 {",
 		pkg: "./internal/ops", test: "TestVerboseReadinessNamesTheCampaignsThatTheGateDoesNotDecide",
 	},
+	{
+		bug:  "a user finds another user's coupon by its code",
+		file: "internal/api/coupons.go", old: "	if c.User != \"\" {\n		return s.findOwn(", new: "	if false {\n		return s.findOwn(",
+		pkg: "./internal/api", test: "TestAUserFindsOnlyTheirOwnCoupons",
+	},
+	{
+		bug:  "support is told that there is no coupon while it is on its way",
+		file: "internal/console/customer_find.go", old: "found.Why == ledger.NotThere && !found.Awaited(v.r.Context(), c.Gate)", new: "found.Why == ledger.NotThere",
+		pkg: "./internal/console", test: "TestACodeThatTheLedgerDoesNotHaveMayBeOnItsWay",
+	},
 }
