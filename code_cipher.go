@@ -63,7 +63,7 @@ func (c *codeCipher) begin(tweak CampaignID) {
 	}
 }
 
-// round returns what round i adds to one half, given the other one.
+// round returns the number that round i adds to a half, given the other half.
 func (c *codeCipher) round(i uint64, other uint64) uint64 {
 	c.block = c.state
 	last := c.block[8:]

@@ -9,7 +9,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// sampleCode is a coupon's campaign, number and code in an example.
+// sampleCode matches the campaign, the number and the code of a coupon in an example.
 var sampleCode = regexp.MustCompile(`(?s)"campaign_id": "([a-z0-9-]+)",\s*"number": (\d+),.{0,300}?"code": "([^"]*)"`)
 
 // TestCodesInTheDocumentsAreThoseOfTheirNumbers with the secret of the tests.
