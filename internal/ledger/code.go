@@ -20,7 +20,7 @@ type Holding struct {
 	Number   int64
 	Coupon   firstcome.Coupon // zero if there is none
 	Why      NoCoupon         // empty if there is a coupon
-	Epoch    int64            // of the campaign
+	Epoch    int64            // of the campaign, if there is no coupon
 	// Unread is how many campaigns have another secret and were not searched. It is known if all campaigns were searched and none has the code.
 	Unread int
 }
