@@ -149,7 +149,7 @@ func (c *Client) FindCoupons(ctx context.Context, id string, f CouponFilter) (Li
 type Holding struct {
 	Coupon *Coupon `json:"coupon"` // also a voided one; nil if the code's number has none, for the Reason
 	// Reason is why there is no coupon: lost (the gate may have given the number, and lost it), dead_letter (the ledger refused the coupon, and an
-	// operator has not looked at it yet) or dead_letter_voided.
+	// operator has not resolved the dead letter) or dead_letter_voided.
 	Reason     string `json:"reason,omitempty"`
 	CampaignID string `json:"campaign_id,omitempty"` // like Number, only with a Reason
 	Number     int64  `json:"number,omitempty"`

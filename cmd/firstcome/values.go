@@ -232,8 +232,7 @@ func (c *couponCode) UnmarshalText(text []byte) error {
 
 // A couponName is a coupon's number or its code.
 type couponName struct {
-	text   string // as typed
-	number int64  // 0 for a code
+	number int64 // 0 for a code
 	code   string
 }
 
@@ -248,9 +247,9 @@ func (n *couponName) UnmarshalText(text []byte) error {
 	case len(text) == 0, isNumber && number < 1:
 		return fmt.Errorf("%q is neither a number from 1 on nor a code", text)
 	case isNumber:
-		*n = couponName{text: string(text), number: number}
+		*n = couponName{number: number}
 	default:
-		*n = couponName{text: string(text), code: string(text)}
+		*n = couponName{code: string(text)}
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ type NoCoupon string
 // The reasons.
 const (
 	NumberLost   NoCoupon = "lost"               // the gate may have given the number, and lost it
-	LetterOpen   NoCoupon = "dead_letter"        // the ledger refused the coupon, and an operator has not looked at it yet
+	LetterOpen   NoCoupon = "dead_letter"        // the ledger refused the coupon, and the dead letter is open
 	LetterVoided NoCoupon = "dead_letter_voided" // the ledger refused the coupon, and an operator voided it
 	NotThere     NoCoupon = "not_recorded"       // the ledger does not have the number yet: see Awaited
 )
