@@ -189,9 +189,16 @@ func TestAUserFindsOnlyTheirOwnCoupons(t *testing.T) {
 		code, campaign string
 		found          bool
 	}{
-		{codes["a"], "", true}, {codes["c"], "", true}, {codes["c"], "c", true},
-		{codes["c"], "a", false}, {codes["c"], "none", false}, {voided, "", false}, {others, "", false}, {others, "a", false},
-		{stage.Secret().Code("a", 9), "a", false}, {"7ZK2M0Q9X4T1B8RC", "", false},
+		{codes["a"], "", true},
+		{codes["c"], "", true},
+		{codes["c"], "c", true},
+		{codes["c"], "a", false},
+		{codes["c"], "none", false},
+		{voided, "", false},
+		{others, "", false},
+		{others, "a", false},
+		{stage.Secret().Code("a", 9), "a", false},
+		{"7ZK2M0Q9X4T1B8RC", "", false},
 	} {
 		r := s.find(c.code, c.campaign, mina...)
 		if c.found {
