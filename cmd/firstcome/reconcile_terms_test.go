@@ -129,3 +129,29 @@ func TestF82PrizesThatABackupHadOnlyProposedAreWhatTheGateMadeOfThem(t *testing.
 		})
 	}
 }
+
+// TestF82ALedgerThatWasChangedBeforeItsReconcileKeepsThePrizesThatUsersWereTold changes a restored ledger while Redis is away. The change gets the version
+// of the change that the ledger has forgotten.
+func TestF82ALedgerThatWasChangedBeforeItsReconcileKeepsThePrizesThatUsersWereTold(t *testing.T) {
+	for name, brings := range map[string]func(d *desk){
+		"Redis stays away": func(*desk) {},
+		"a node brings it": func(d *desk) { d.reaches("c", nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			ledgers(t, func(t *testing.T, ledger string) {
+				d := newPrized(t, ledger, drinks(100, 900))
+				b := d.backup()
+				d.terms(func(terms *firstcome.Terms) { terms.Prizes = drinks(1, 1) })
+				d.kept("a", "b")
+				told := d.prizes("a", "b")
+				d = b.restore()
+				stage.Must(t, stage.Err(d.ledger.Campaigns.SetTerms(t.Context(), "op", "c", 0, func(terms *firstcome.Terms) { terms.Name = "By another name" })))
+				brings(d)
+				stage.Must(t, stage.Err(d.rebuilder().Reconcile(t.Context(), "op", "c")))
+				stage.Same(t, "what users are told", told, d.prizes("a", "b"))
+				stage.Same(t, "the prizes", drinks(1, 1), d.termsNow().Prizes)
+				d.sound()
+			})
+		})
+	}
+}

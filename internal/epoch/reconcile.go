@@ -2,7 +2,9 @@ package epoch
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -27,8 +29,8 @@ type storedReconcile struct {
 	Paused   bool   `json:"paused"`
 	Closed   bool   `json:"closed"`
 	ClosedAt *int64 `json:"closed_at,omitempty"` // by the gate
-	// Behind was the ledger's version before the reconcile, and Gate the gate's version. Through is the last
-	// number that the gate assigned.
+	// Behind was the ledger's version before the reconcile, or a lower one: see forked. Gate is the gate's version, and Through the last number
+	// that the gate assigned.
 	Behind      int64 `json:"behind"`
 	Gate        int64 `json:"gate_version"`
 	Epoch       int64 `json:"epoch"`
@@ -99,6 +101,11 @@ func (e *Epochs) adopt(t *sqldb.Tx, s campaign.Row, actor string, g recovery.Gat
 		made.Unexplained, voided = int64(len(absent)), nil
 	}
 	made.Voided = int64(len(voided))
+	if is, err := forked(t, s, g); err != nil {
+		return a, err
+	} else if is {
+		made.Behind = g.TermsVersion - 1
+	}
 	if made.FactsFrom, made.Followers, err = campaign.StopFollowers(t, s); err != nil {
 		return a, err
 	}
@@ -147,6 +154,17 @@ func (e *Epochs) gateTerms(t *sqldb.Tx, s *campaign.Row, g recovery.GateState) (
 	}
 	s.Paused, s.Closed, s.ClosedAt = g.Paused, g.Closed, g.ClosedAt
 	return terms, before, refuseMoved(t, s, terms)
+}
+
+// forked reports whether the ledger has another change under the version of the gate's terms. Then the ledger was changed after it was restored, while
+// the gate was away. Coupons of this version have the gate's terms, as if the ledger had forgotten the version.
+func forked(t *sqldb.Tx, s campaign.Row, g recovery.GateState) (bool, error) {
+	var payload string
+	err := t.Row(`SELECT payload FROM changes WHERE campaign_id = ? AND version = ?`, string(s.ID), g.TermsVersion).Scan(&payload)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return payload != g.Payload, err
 }
 
 // refuseMoved notes that the gate refused a change of prizes that the ledger has only proposed, if the gate's terms have other prizes. No coupon names

@@ -74,8 +74,9 @@ type GateState struct {
 	Pace     *firstcome.Pace
 	Waitlist bool
 	Log      *firstcome.LineLog // from the offset at which the epoch begins
-	// Payload is the text of the gate's terms, as the ledger wrote it.
-	Payload string
+	// TermsVersion and Payload are the version and the text of the gate's terms. The ledger wrote the text.
+	TermsVersion int64
+	Payload      string
 }
 
 // A Mark identifies the state of the ledger that was loaded into a gate. While the ledger's Mark is the same, so are its coupons in force, its open

@@ -178,7 +178,7 @@ func (rec *Recovery) GateState(ctx context.Context, r gate.Revision) (s recovery
 			s.Line, s.Ticket, s.Pace, s.Waitlist, s.Log = true, firstcome.Ticket{Generation: l.Generation, Number: l.LastTicket}, l.pace, l.waitlist, l.log
 		}
 	}
-	s.DecidedAt, s.Payload = a.instant("decided_at"), a.text("terms")
+	s.DecidedAt, s.TermsVersion, s.Payload = a.instant("decided_at"), a.integer("terms_version"), a.text("terms")
 	return s, wrap(a.err, "look at %s", r.Campaign)
 }
 
