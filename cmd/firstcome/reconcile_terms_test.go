@@ -155,3 +155,22 @@ func TestF82ALedgerThatWasChangedBeforeItsReconcileKeepsThePrizesThatUsersWereTo
 		})
 	}
 }
+
+// TestF54AQuantityThatTheBackupHadProposedAndTheGateRefusedIsRefused wants the list of changes to say so. Users have two coupons when the gate gets the
+// change to one.
+func TestF54AQuantityThatTheBackupHadProposedAndTheGateRefusedIsRefused(t *testing.T) {
+	ledgers(t, func(t *testing.T, name string) {
+		d := newDesk(t, services.Redis.Database(t), name, nil, "c")
+		version, err := d.ledger.Campaigns.SetTerms(t.Context(), "op", "c", 0, func(terms *firstcome.Terms) { terms.Quantity = 1 })
+		stage.Must(t, err)
+		b := d.backup()
+		d.kept("a", "b")
+		d.reaches("c", nil)
+		d = b.restore()
+		stage.Must(t, stage.Err(d.rebuilder().Reconcile(t.Context(), "op", "c")))
+		if refusal, err := d.ledger.Campaigns.Refusal(t.Context(), "c", version); err != nil || !errors.Is(refusal, firstcome.ErrBelowInForce) {
+			t.Errorf("why the change is refused: %v, %v", refusal, err)
+		}
+		d.sound()
+	})
+}

@@ -153,7 +153,7 @@ func (e *Epochs) gateTerms(t *sqldb.Tx, s *campaign.Row, g recovery.GateState) (
 		terms.Log = g.Log
 	}
 	s.Paused, s.Closed, s.ClosedAt = g.Paused, g.Closed, g.ClosedAt
-	return terms, before, refuseMoved(t, s, terms)
+	return terms, before, refuseProposed(t, s, g, terms)
 }
 
 // forked reports whether the ledger has another change under the version of the gate's terms. Then the ledger was changed after it was restored, while
@@ -167,14 +167,14 @@ func forked(t *sqldb.Tx, s campaign.Row, g recovery.GateState) (bool, error) {
 	return payload != g.Payload, err
 }
 
-// refuseMoved notes that the gate refused a change of prizes that the ledger has only proposed, if the gate's terms have other prizes. No coupon names
-// such a change: a coupon under it would have fixed its prizes.
-func refuseMoved(t *sqldb.Tx, s *campaign.Row, terms firstcome.Terms) error {
+// refuseProposed notes that the gate refused a change that the ledger has only proposed, if the gate's terms are older, or have other prizes than the
+// change. No coupon names such a change: a coupon under it would have fixed its prizes.
+func refuseProposed(t *sqldb.Tx, s *campaign.Row, g recovery.GateState, terms firstcome.Terms) error {
 	if !s.Pending() {
 		return nil
 	}
 	change, is, err := proposed(t, s)
-	if err == nil && is && change.Before > 0 && terms.MovesPrizes(change.Terms) {
+	if err == nil && is && (g.TermsVersion < s.Version || change.Before > 0 && terms.MovesPrizes(change.Terms)) {
 		err = campaign.ConcludeChange(t, *s, s.Version, true)
 	}
 	return err
