@@ -50,8 +50,11 @@ func (f serverFlags) writeCampaign(w io.Writer, c client.Campaign) {
 
 // prizeText returns a prize of a campaign as text.
 func (f serverFlags) prizeText(p client.Prize) string {
-	text := fmt.Sprintf("rank %d and later", p.From)
-	if p.To != nil {
+	text := fmt.Sprintf("rank %d", p.From)
+	switch {
+	case p.To == nil:
+		text += " and later"
+	case *p.To > p.From:
 		text = fmt.Sprintf("ranks %d to %d", p.From, *p.To)
 	}
 	text += fmt.Sprintf(", %s given", countText(p.Given))
