@@ -202,6 +202,8 @@ func (s *coupons) find(w http.ResponseWriter, r *http.Request, c auth.Caller) er
 	if err := wrong.err(); err != nil {
 		return err
 	}
+	r, over := reading(r) // the guard limits GET only
+	defer over()
 	if c.User != "" {
 		return s.findOwn(w, r, c.User, id, code)
 	}

@@ -173,6 +173,37 @@ func TestACodeIsAnsweredAtTheEdgeOfTheGatesLastNumber(t *testing.T) {
 	}
 }
 
+// A timedLedger has no coupons. It fails a search for a code that has no deadline.
+type timedLedger struct{ *ledger.Reads }
+
+func (timedLedger) ByCode(ctx context.Context, _ firstcome.CampaignID, _ string) (ledger.Holding, error) {
+	if err := inTime(ctx); err != nil {
+		return ledger.Holding{}, err
+	}
+	return ledger.Holding{}, firstcome.ErrNoCoupon
+}
+
+func (timedLedger) Wallet(ctx context.Context, _ firstcome.UserID, _ firstcome.CampaignID, _ int) ([]firstcome.Coupon, error) {
+	return nil, inTime(ctx)
+}
+
+func inTime(ctx context.Context) error {
+	if _, is := ctx.Deadline(); !is {
+		return errors.New("it may last as long as its caller waits")
+	}
+	return nil
+}
+
+// TestASearchForACodeEndsInTime although it is a POST, for which the guard sets no end: it may wait for another search, or for a ledger that hangs.
+func TestASearchForACodeEndsInTime(t *testing.T) {
+	s := open(t, guarded, func(s *shop, c *api.Options) { c.Ledger = timedLedger{s.ledger.Reads} })
+	for what, caller := range map[string][]string{"a key": s.key(firstcome.Service), "a user": s.token("mina")} {
+		if r := s.find("7ZK2M0Q9X4T1B8RC", "", caller...).want(t, 404, ""); r.text("code") != "no_coupon" {
+			t.Errorf("%s: %s", what, r.body)
+		}
+	}
+}
+
 // TestAUserFindsOnlyTheirOwnCoupons on all pages of the wallet.
 func TestAUserFindsOnlyTheirOwnCoupons(t *testing.T) {
 	s := open(t, guarded)

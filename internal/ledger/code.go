@@ -65,12 +65,13 @@ func newCodeIndex(store *campaign.Store) *codeIndex {
 	return &codeIndex{store: store, turn: make(chan struct{}, 1)}
 }
 
-// manyCampaigns is the most campaigns that a search tries beside other searches. This takes some 0.5 ms of a processor.
+// manyCampaigns is the most campaigns that a search tries beside other searches. This takes some 0.5 ms of a processor, and a few more if no campaign
+// has the code, because the list of campaigns is then read again.
 const manyCampaigns = 1000
 
 // ByCode returns what became of the number that a code has: in one campaign or, if id is empty, in any campaign of this node's secret. ErrNoCoupon
-// means that no coupon has the code, as far as the ledger knows. In one campaign, ErrOtherSecret and ErrNoCampaign are possible. In more than 1,000
-// campaigns only one search runs at a time: see ErrSearching.
+// means that no coupon has the code, as far as the ledger knows. In one campaign, ErrOtherSecret and ErrNoCampaign are possible. Only one
+// search in more than 1,000 campaigns runs at a time, and so does the first one of all: see ErrSearching.
 func (rd *Reads) ByCode(ctx context.Context, id firstcome.CampaignID, code string) (found Holding, err error) {
 	if id == "" {
 		found, err = rd.codes.anywhere(ctx, code)
@@ -101,9 +102,16 @@ func (x *codeIndex) numberWith(ctx context.Context, id firstcome.CampaignID, cod
 
 // anywhere looks for a code in the campaigns that this node remembers, and then in those that were created since.
 func (x *codeIndex) anywhere(ctx context.Context, code string) (Holding, error) {
-	x.mu.Lock()
-	known := x.ids
-	x.mu.Unlock()
+	known := x.remembered()
+	if known == nil || len(known) > manyCampaigns { // none is remembered: there may be many
+		select {
+		case x.turn <- struct{}{}:
+			defer func() { <-x.turn }()
+		case <-ctx.Done():
+			return Holding{}, ErrSearching
+		}
+		known = x.remembered()
+	}
 	found, err := x.among(ctx, known, code)
 	if !errors.Is(err, firstcome.ErrNoCoupon) {
 		return found, err
@@ -118,6 +126,13 @@ func (x *codeIndex) anywhere(ctx context.Context, code string) (Holding, error) 
 	}), code)
 	found.Unread = unread
 	return found, err
+}
+
+// remembered returns the campaigns that this node remembers, in the order of their bytes.
+func (x *codeIndex) remembered() []firstcome.CampaignID {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.ids
 }
 
 // readable reads and remembers the campaigns whose codes this node can read, in the order of their bytes. unread is how many others there are.
@@ -147,14 +162,6 @@ func (x *codeIndex) readable(ctx context.Context) (ids []firstcome.CampaignID, u
 // among looks for a code in campaigns. A code may have a number in a campaign to which it does not belong, so a search goes on after a number that has
 // no coupon.
 func (x *codeIndex) among(ctx context.Context, ids []firstcome.CampaignID, code string) (Holding, error) {
-	if len(ids) > manyCampaigns {
-		select {
-		case x.turn <- struct{}{}:
-			defer func() { <-x.turn }()
-		case <-ctx.Done():
-			return Holding{}, ErrSearching
-		}
-	}
 	var without Holding // the first number that has no coupon, for a reason
 	for _, id := range ids {
 		number := x.store.Secret.NumberOf(id, code)

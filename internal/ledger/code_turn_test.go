@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"testing"
@@ -37,6 +38,12 @@ func TestInManyCampaignsOneCodeIsLookedForAtATime(t *testing.T) {
 	}
 	insert(1, manyCampaigns)
 	l.Reads.codes.turn <- struct{}{} // another search is running
+	if err := looks(over, "", 1); !errors.Is(err, ErrSearching) {
+		t.Errorf("before the node knows how many campaigns there are, it is %v", err)
+	}
+	<-l.Reads.codes.turn
+	stage.Must(t, looks(t.Context(), "", 1))
+	l.Reads.codes.turn <- struct{}{}
 	stage.Must(t, looks(t.Context(), "", manyCampaigns))
 	insert(manyCampaigns+1, manyCampaigns+1)
 	stage.Must(t, looks(t.Context(), "", manyCampaigns+1)) // the new one alone is tried
@@ -50,5 +57,28 @@ func TestInManyCampaignsOneCodeIsLookedForAtATime(t *testing.T) {
 	}
 	if len(l.Reads.codes.turn) > 0 {
 		t.Error("the turn was not given back")
+	}
+	// A search that finds nothing reads the list of campaigns. It keeps its turn meanwhile.
+	var taken []*sql.Conn
+	for range l.db.Conclude.DB.Stats().MaxOpenConnections {
+		c, err := l.db.Conclude.DB.Conn(t.Context())
+		stage.Must(t, err)
+		taken = append(taken, c)
+	}
+	waited := l.db.Conclude.DB.Stats().WaitCount
+	ended := make(chan error, 1)
+	go func() {
+		_, err := l.Reads.ByCode(t.Context(), "", "7ZK2M0Q9X4T1B8RC")
+		ended <- err
+	}()
+	stage.Await(t, "a search that waits for a connection", waited+1, func() int64 { return l.db.Conclude.DB.Stats().WaitCount })
+	if len(l.Reads.codes.turn) == 0 {
+		t.Error("the list of many campaigns is read beside other searches")
+	}
+	for _, c := range taken {
+		stage.Must(t, c.Close())
+	}
+	if err := stage.Next(t, "the end of the search", ended); !errors.Is(err, firstcome.ErrNoCoupon) {
+		t.Errorf("a made-up code is %v", err)
 	}
 }
