@@ -227,7 +227,7 @@ func (s *coupons) find(w http.ResponseWriter, r *http.Request, c auth.Caller) er
 func errNoCoupon(unread int) error {
 	detail := "no coupon has this code"
 	if unread > 0 {
-		detail += fmt.Sprintf(". Campaigns with another secret than this node's were not searched: %d", unread)
+		detail += fmt.Sprintf(". Campaigns whose codes were made with another secret than this node's, or by an earlier firstcome, were not searched: %d", unread)
 	}
 	return newProblem(noCoupon, detail)
 }

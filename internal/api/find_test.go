@@ -74,11 +74,16 @@ func TestACodeOfAnotherSecretIsToldApart(t *testing.T) {
 	if r := s.find(code, "c").want(t, 409, ""); r.text("code") != "other_secret" {
 		t.Errorf("in its campaign: %s", r.body)
 	}
-	if r := s.find(code, "").want(t, 404, ""); r.text("code") != "no_coupon" || !strings.HasSuffix(r.text("detail"), "another secret than this node's were not searched: 1") {
+	if r := s.find(code, "").want(t, 404, ""); r.text("code") != "no_coupon" || !strings.HasSuffix(r.text("detail"), "another secret than this node's, or by an earlier firstcome, were not searched: 1") {
 		t.Errorf("in all campaigns: %s", r.body)
 	}
 	if r := s.call("GET", "/v1/campaigns/c/coupons?code="+code, "").want(t, 409, ""); r.text("code") != "other_secret" {
 		t.Errorf("in the list: %s", r.body)
+	}
+	// With the codes of an earlier build the node's secret is the right one, and the answer must not deny it.
+	s.behind(`UPDATE campaigns SET secret = '` + stage.Secret().EarlierFingerprint() + `'`)
+	if r := s.find(code, "c").want(t, 409, ""); r.text("code") != "other_secret" || !strings.Contains(r.text("detail"), "or by an earlier firstcome") {
+		t.Errorf("of an earlier build: %s", r.body)
 	}
 }
 

@@ -136,7 +136,7 @@ func problemOf(err error) *client.Problem {
 	case errors.Is(err, ErrAuditRunning):
 		return unavailable(auditRunning, ErrAuditRunning.Error()+". Ask again")
 	case errors.Is(err, ledger.ErrOtherSecret):
-		return newProblem(otherSecret, ledger.ErrOtherSecret.Error()+": ask a node that has it")
+		return newProblem(otherSecret, ledger.ErrOtherSecret.Error()+": ask a node that can read them")
 	case errors.Is(err, ledger.ErrSearching):
 		return unavailable(busy, "another search for a code is running, and only one runs at a time. Ask again: it is safe")
 	}

@@ -46,8 +46,9 @@ func (h *Holding) Awaited(ctx context.Context, counters gate.Counters) bool {
 	return err != nil || g.Gone || g.Unverified || g.Frozen || g.Epoch != h.Epoch || g.LastNumber >= h.Number
 }
 
-// ErrOtherSecret means that the codes of a campaign were made with another secret than this node has, so the node cannot read them.
-var ErrOtherSecret = errors.New("the campaign's codes were made with another secret than this node has")
+// ErrOtherSecret means that the codes of a campaign were made with another secret than this node has, or by an earlier firstcome, so the node
+// cannot read them.
+var ErrOtherSecret = errors.New("the campaign's codes were made with another secret than this node has, or by an earlier firstcome")
 
 // ErrSearching means that the caller's context ended while it waited for another search in many campaigns.
 var ErrSearching = fmt.Errorf("%w: another search for a code is running, and only one runs at a time", firstcome.ErrBusy)
