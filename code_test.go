@@ -167,15 +167,17 @@ func TestCodesDifferByCampaignNumberAndSecret(t *testing.T) {
 	}
 }
 
+// TestCodeMayBeCalledFromManyGoroutines that make codes of different campaigns, for long enough that they run side by side.
 func TestCodeMayBeCalledFromManyGoroutines(t *testing.T) {
 	s := newSecret(t, key)
-	want := s.Code("c", 7)
 	var all sync.WaitGroup
-	for range 8 {
+	for n := range 8 {
+		id := firstcome.CampaignID(strconv.Itoa(n))
+		want := s.Code(id, 7)
 		all.Go(func() {
-			for range 1000 {
-				if got := s.Code("c", 7); got != want {
-					t.Errorf("got %s, want %s", got, want)
+			for range 50_000 {
+				if got := s.Code(id, 7); got != want || s.NumberOf(id, want) != 7 {
+					t.Errorf("got %s, want %s, and number %d of it", got, want, s.NumberOf(id, want))
 					return
 				}
 			}
