@@ -37,6 +37,11 @@ type Terms struct {
 	Benefit  json.RawMessage
 	Prizes   []Prize // by rank, in order; nil if all coupons are good for Benefit
 	Skips    []Skip  // set when an epoch ends, and carried on by each change; in order
+	// Imported means that the codes of the coupons were made by another system, in a campaign without prizes: see Entry.
+	Imported bool
+	// Burnt is by how many coupons Quantity is lower than an operator has set it, in a campaign with imported codes: their codes are never given
+	// again, so their stock does not come back. It grows with each void, and is carried on by each change.
+	Burnt int64
 	// Pace is the pace of the waiting line. If it is nil, there is no line, and every claim is decided at once.
 	Pace *Pace
 	// Waitlist keeps users in line when every coupon is in force, so that a returned coupon goes to the next of them. It needs a Pace.
@@ -72,6 +77,9 @@ func (t Terms) Check() error { return errors.Join(t.mistakes()...) }
 // is not after now, unless before has the same.
 func (t Terms) CheckChange(before Terms, now time.Time) error {
 	errs := t.mistakes()
+	if before.Name != "" { // it is no new campaign
+		t.importedMistakes(&before, func(field, reason string) { errs = append(errs, &FieldError{field, reason}) })
+	}
 	if t.HasLapsed(now) && !t.ValidUntil.Equal(before.ValidUntil) {
 		errs = append(errs, &FieldError{"coupon.valid_until", "must be in the future, or coupons are already expired when they are issued"})
 	}

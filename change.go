@@ -16,15 +16,18 @@ type Change struct {
 	Ceiling int64
 
 	Terms Terms // only of ChangeTerms and ChangeReconcile: all new terms
-	// Payload is the text of Terms as the ledger has it. The gate keeps it, and does not read it: see recovery.GateState.
+	// Payload is the text of Terms as the ledger has it or, of a ChangeResume, of the lists of imported codes. The gate keeps it, and does not read it:
+	// see recovery.GateState.
 	Payload string
 	// Before is set if the change moves prizes: the gate refuses the change if it has given this number or a later one.
 	Before int64
-	Epoch  int64  // only of ChangeTerms with version 1: the gate's first epoch
-	Number int64  // of ChangeVoid
-	User   UserID // only of ChangeVoid: the user who held the number
+	Epoch  int64 // only of ChangeTerms with version 1: the gate's first epoch
+	Number int64 // of ChangeVoid
+	// Burns is set in a ChangeVoid if the coupon's stock does not come back: the gate lowers its quantity by one.
+	Burns bool
+	User  UserID // only of ChangeVoid: the user who held the number
 
-	Paused, Closed bool      // only of ChangeReconcile: the gate's state
+	Paused, Closed bool      // only of ChangeReconcile, and Paused of the creation: the gate's state
 	ClosedAt       time.Time // only of ChangeReconcile: when it was closed, by the gate
 }
 

@@ -16,6 +16,8 @@ type Prize struct {
 	// Quantity is how many ranks the prize covers. It is 0 for the last prize, which covers all ranks after the others.
 	Quantity int64
 	Benefit  json.RawMessage
+	// Imported means that the codes of its coupons were made by another system: see Terms.Entry.
+	Imported bool
 }
 
 // Limits of prizes.
@@ -100,8 +102,14 @@ func (t *Terms) MovesPrizes(before Terms) bool {
 
 // prizeMistakes calls refuse for each mistake in the prizes.
 func (t *Terms) prizeMistakes(refuse func(field, reason string, args ...any)) {
+	if t.HasImported() && t.Quantity == Unlimited {
+		refuse("quantity", "must be a number: there is a code for each coupon of an imported list")
+	}
 	if t.Prizes == nil {
 		return
+	}
+	if t.Imported {
+		refuse("coupon.codes", "cannot stand beside prizes: each prize says itself whether its codes are imported")
 	}
 	if len(t.Prizes) == 0 || len(t.Prizes) > MaxPrizes {
 		refuse("prizes", "must have 1 to %d prizes, or be null for none", MaxPrizes)
@@ -137,7 +145,7 @@ func (t *Terms) prizeMistakes(refuse func(field, reason string, args ...any)) {
 	if benefits > MaxBenefit {
 		refuse("prizes", "must have benefits of at most %d bytes in all", MaxBenefit)
 	}
-	if quantities > t.Quantity {
+	if quantities > t.Quantity && quantities > t.Quantity+t.Burnt {
 		refuse("quantity", "must be at least %d, the sum of the prizes' quantities", quantities)
 	}
 }

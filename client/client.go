@@ -60,7 +60,8 @@ func (c *Client) CloseIdle() { c.http.CloseIdleConnections() }
 type request struct {
 	method, path string
 	query        url.Values
-	body         any // nil if there is none
+	body         any       // nil if there is none
+	file         io.Reader // a body that is no JSON, whose type is in header
 	header       http.Header
 }
 
@@ -97,7 +98,7 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	if len(r.query) > 0 {
 		target += "?" + r.query.Encode()
 	}
-	var body io.Reader
+	body := r.file
 	if r.body != nil {
 		text, err := json.Marshal(r.body)
 		if err != nil {
@@ -109,11 +110,11 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", r.method, r.path, err)
 	}
+	if r.body != nil {
+		sent.Header.Set("Content-Type", "application/json")
+	}
 	for name, values := range r.header {
 		sent.Header[name] = values
-	}
-	if body != nil {
-		sent.Header.Set("Content-Type", "application/json")
 	}
 	if c.key != "" {
 		sent.Header.Set("Authorization", "Bearer "+c.key)

@@ -78,7 +78,12 @@ type PrizeSpec struct {
 	Name     string          `json:"name"`
 	Quantity *int64          `json:"quantity"` // how many ranks have the prize; nil for the last prize, which has what the others leave
 	Benefit  json.RawMessage `json:"benefit"`
+	// Codes is ImportedCodes if another system made the codes of these coupons, and empty otherwise. It is set at the creation.
+	Codes string `json:"codes,omitempty"`
 }
+
+// ImportedCodes means that another system made the codes of coupons: see Client.ImportCodes.
+const ImportedCodes = "imported"
 
 // A Prize is a prize of a campaign, with how much of it was given.
 type Prize struct {
@@ -106,15 +111,30 @@ type CouponSpec struct {
 	Benefit    json.RawMessage `json:"benefit"`
 	ValidUntil *Time           `json:"valid_until"`
 	ValidFor   *Duration       `json:"valid_for"`
+	Codes      string          `json:"codes,omitempty"` // as in PrizeSpec, for a campaign without prizes
+}
+
+// A CodeList is a list of imported codes. The n-th rank of a prize gets its n-th entry.
+type CodeList struct {
+	Prize   string `json:"prize,omitempty"` // its id; empty for a campaign without prizes
+	Entries int64  `json:"entries"`         // how many codes were imported
+	Needed  int64  `json:"needed"`          // how many the campaign needs before it may be resumed
+}
+
+// ImportedList is the result of an import of codes.
+type ImportedList struct {
+	Added   int64 `json:"added"`   // 0 if the list had these codes already
+	Entries int64 `json:"entries"` // of the list afterwards
 }
 
 // A Campaign is a campaign's terms and counters at ServerTime.
 type Campaign struct {
 	ID string `json:"id"`
 	Terms
-	Prizes  []Prize `json:"prizes"` // by rank, in order; nil if all coupons are alike. It stands for Terms.Prizes, which is nil here
-	Version int64   `json:"version"`
-	State   string  `json:"state"` // not_open, open, paused, sold_out, closed or unknown
+	Prizes  []Prize    `json:"prizes"`          // by rank, in order; nil if all coupons are alike. It stands for Terms.Prizes, which is nil here
+	Codes   []CodeList `json:"codes,omitempty"` // the lists of imported codes, in the order of the prizes
+	Version int64      `json:"version"`
+	State   string     `json:"state"` // not_open, open, paused, sold_out, closed or unknown
 	// GateState is ok, or why the gate's data is unknown and claims are answered with 503. The gate has lost the campaign (lost), is not verified yet
 	// (unverified), has another gate, secret or ledger than the campaign (mismatch), has a ledger that is older than it was (ledger_rolled_back), is
 	// in an epoch that has ended (stale_epoch), or did not answer (unknown).
@@ -138,7 +158,7 @@ type Coupon struct {
 	Number     int64           `json:"number"`
 	Rank       int64           `json:"rank"` // the coupon's place in the order of the campaign's coupons, from 1; Number identifies it
 	UserID     string          `json:"user_id"`
-	Code       string          `json:"code"`
+	Code       string          `json:"code"`    // empty for an imported code that is not shown: in lists, to support, and until the coupon is recorded
 	State      string          `json:"state"`   // in_force or voided
 	Prize      *CouponPrize    `json:"prize"`   // nil if the campaign has no prizes
 	Benefit    json.RawMessage `json:"benefit"` // of the prize, if there is one
@@ -211,7 +231,7 @@ type Fact struct {
 	CampaignID   string       `json:"campaign_id"`
 	Number       int64        `json:"number"`
 	UserID       string       `json:"user_id"`
-	Code         string       `json:"code"`
+	Code         string       `json:"code"`          // empty if it is imported
 	TermsVersion int64        `json:"terms_version"` // the version of the terms under which it was issued
 	Rank         int64        `json:"rank"`          // as in Coupon
 	Prize        *CouponPrize `json:"prize"`         // as in Coupon
@@ -427,10 +447,17 @@ type Problem struct {
 	ClosedAt  *Time        `json:"closed_at,omitempty"`
 	Coupon    *Coupon      `json:"coupon,omitempty"` // of already_served: the one that the user holds
 	Errors    []FieldError `json:"errors,omitempty"` // every mistake of the request
+	Lines     []LineError  `json:"lines,omitempty"`  // of an import: the first mistakes of its file
 	// RetryAfter is the header of this name: how long to wait before asking again; 0: absent.
 	RetryAfter time.Duration `json:"-"`
 	// Challenge is the header WWW-Authenticate of a 401.
 	Challenge string `json:"-"`
+}
+
+// A LineError is one mistake of a file.
+type LineError struct {
+	Line   int    `json:"line"` // from 1, or 0 for the file as a whole
+	Reason string `json:"reason"`
 }
 
 // A FieldError is one mistake of a request.
@@ -445,6 +472,9 @@ func (p *Problem) Error() string {
 	said := make([]string, 0, len(p.Errors)+1)
 	for _, e := range p.Errors {
 		said = append(said, e.text())
+	}
+	for _, l := range p.Lines {
+		said = append(said, fmt.Sprintf("line %d: %s", l.Line, l.Reason))
 	}
 	if len(said) == 0 && p.Detail != "" {
 		said = append(said, p.Detail)

@@ -33,7 +33,8 @@ type termsFlags struct {
 	Pace       paceOrNone     `placeholder:"N" help:"Let users wait in line, and issue N coupons a second to the line; or unlimited, as fast as the gate decides; or none for no line."`
 	Waitlist   yesOrNo        `placeholder:"yes" help:"yes: users in line keep waiting when all coupons are in force; no: the line ends."`
 	Benefit    jsonText       `placeholder:"JSON" help:"The benefit of a coupon: any JSON, like {\"percent_off\":10}."`
-	Prizes     []prizeOrNone  `name:"prize" sep:"none" variable:"none" placeholder:"id=ID,quantity=N,name=TEXT,benefit=JSON" help:"A prize; repeat the flag for each, in order: the first quantity coupons get the first prize, and so on. The last prize has no quantity, because it gets the rest. name (default: the id) and benefit may be left out; benefit comes last. The prizes replace all that the campaign has. none: all coupons have --benefit."`
+	Prizes     []prizeOrNone  `name:"prize" sep:"none" variable:"none" placeholder:"id=ID,quantity=N,name=TEXT,codes=imported,benefit=JSON" help:"A prize; repeat the flag for each, in order: the first quantity coupons get the first prize, and so on. The last prize has no quantity, because it gets the rest. name (default: the id), codes and benefit may be left out; benefit comes last. The prizes replace all that the campaign has. none: all coupons have --benefit."`
+	Codes      string         `enum:",imported" default:"" placeholder:"imported" help:"imported: another system made the codes of a campaign without prizes. It begins paused, until firstcome codes import has brought them. For prizes, add codes=imported to --prize. It stays as it is when the campaign is created (default: firstcome makes the codes)."`
 	ValidUntil timeOrNone     `placeholder:"TIME" help:"When coupons expire, or none. It must be in the future, and after the opening."`
 	ValidFor   durationOrNone `placeholder:"DURATION" help:"How long after its issue a coupon expires, like 30d or 36h, or none."`
 }
@@ -77,6 +78,9 @@ func (f termsFlags) changes() map[string]any {
 		set(changes, "prizes", "["+strings.Join(texts(f.Prizes), ",")+"]")
 	}
 	set(coupon, "benefit", string(f.Benefit))
+	if f.Codes != "" {
+		coupon["codes"] = f.Codes
+	}
 	set(coupon, "valid_until", f.ValidUntil.wire())
 	set(coupon, "valid_for", string(f.ValidFor))
 	if len(coupon) > 0 {

@@ -30,6 +30,13 @@ func (f serverFlags) writeCampaign(w io.Writer, c client.Campaign) {
 	for _, p := range c.Prizes {
 		fmt.Fprintf(w, "prize %s\t%s\n", p.ID, f.prizeText(p))
 	}
+	for _, l := range c.Codes {
+		name := "codes"
+		if l.Prize != "" {
+			name += " of " + l.Prize
+		}
+		fmt.Fprintf(w, "%s\t%d imported, %d needed\n", name, l.Entries, l.Needed)
+	}
 	if c.Pace != nil {
 		fmt.Fprintf(w, "pace\t%s\nwaitlist\t%v\n", paceText(c.Pace), c.Waitlist)
 	}

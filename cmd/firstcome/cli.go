@@ -12,6 +12,7 @@ type cli struct {
 	Serve      serveCmd      `cmd:"" help:"Serve the HTTP API on a ledger."`
 	Campaign   campaignCmd   `cmd:"" help:"Create, show and change campaigns of a server."`
 	Coupon     couponCmd     `cmd:"" help:"List, show, void, issue and export coupons of a server."`
+	Codes      codesCmd      `cmd:"" help:"Import codes of other systems into a campaign of a server."`
 	Wallet     walletCmd     `cmd:"" help:"List the coupons that a user holds in all campaigns."`
 	Claim      claimCmd      `cmd:"" help:"Claim a coupon for a user."`
 	Place      placeCmd      `cmd:"" help:"Show a user's place in a waiting line, or the user's coupon."`

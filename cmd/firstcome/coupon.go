@@ -11,6 +11,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
+	"github.com/firstcome/firstcome/internal/listfile"
 )
 
 type couponCmd struct {
@@ -191,17 +192,17 @@ func (c *couponIssueCmd) users(t terminal) ([]string, error) {
 		errs = append(errs, errors.New("--column and --exact need --file, and cannot be combined"))
 	}
 	if c.File != "" {
-		in, err := c.open(t)
+		in, err := openFile(t, c.File)
 		if err != nil {
-			return nil, usageError{err}
+			return nil, usageError{fmt.Errorf("--file: %w", err)}
 		}
 		defer in.Close()
-		f := userFile{name: c.File, column: c.Column, exact: c.Exact}
-		ids, err := f.read(in)
+		f := listfile.Users{Name: c.File, Column: c.Column, Exact: c.Exact}
+		ids, err := f.Read(in)
 		if err != nil {
 			errs = append(errs, err)
 		} else {
-			fmt.Fprintf(t.err, "%s from %s of %s: %s\n", counted(int64(len(ids)), "user", "s"), f.from, c.File, firstFew(ids))
+			fmt.Fprintf(t.err, "%s from %s of %s: %s\n", counted(int64(len(ids)), "user", "s"), f.From, c.File, firstFew(ids))
 		}
 		users = append(users, ids...)
 	}
@@ -224,18 +225,12 @@ func firstFew(ids []string) string {
 	return text
 }
 
-// byteOrderMark is written before UTF-8 text by Excel and some editors on Windows. It is not part of the text.
-const byteOrderMark = "\ufeff"
-
-func (c *couponIssueCmd) open(t terminal) (io.ReadCloser, error) {
-	if c.File == "-" {
+// openFile opens a file, or standard input if its name is -.
+func openFile(t terminal, name string) (io.ReadCloser, error) {
+	if name == "-" {
 		return io.NopCloser(t.in), nil
 	}
-	f, err := os.Open(c.File)
-	if err != nil {
-		err = fmt.Errorf("--file: %w", err)
-	}
-	return f, err
+	return os.Open(name)
 }
 
 func (c *couponIssueCmd) printIssued(t terminal, answers []issued) error {

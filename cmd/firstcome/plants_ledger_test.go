@@ -42,6 +42,7 @@ func plantable(t *testing.T, name string, beside *sql.DB) {
 		s.soldOut()
 		s.lines()
 		s.keys()
+		s.vouchers()
 	})
 	s.as(name, "redis:elsewhere", func() {
 		s.old()
@@ -93,6 +94,15 @@ func (s *scene) quantity(id firstcome.CampaignID, n int64) {
 func (s *scene) turn(id firstcome.CampaignID, to firstcome.ChangeKind) {
 	_, err := s.Campaigns.ChangeState(s.t.Context(), "op", id, 0, to)
 	stage.Must(s.t, err)
+}
+
+// vouchers has imported codes, and a void that lowered its quantity.
+func (s *scene) vouchers() {
+	s.create("vouchers", firstcome.Terms{Quantity: 3, Imported: true})
+	stage.Must(s.t, stage.Err(s.Codes.Import(s.t.Context(), "op", "vouchers", "", []string{"A-1", "A-2", "A-3"})))
+	s.turn("vouchers", firstcome.ChangeResume)
+	s.claim("vouchers", "a", "b")
+	stage.Must(s.t, stage.Err(s.Campaigns.Void(s.t.Context(), "op", "vouchers", 1, "returned")))
 }
 
 // spring has coupons of two terms, a pause that is over, and a void whose user came again.

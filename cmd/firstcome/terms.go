@@ -214,6 +214,11 @@ func prizeValue(name, value string) (json.RawMessage, error) {
 	switch name {
 	case "id", "name":
 		return quoted(value), nil
+	case "codes":
+		if value != client.ImportedCodes {
+			return nil, fmt.Errorf("codes: %q is not imported: leave codes out if firstcome makes them", value)
+		}
+		return quoted(value), nil
 	case "quantity":
 		n, err := strconv.ParseInt(value, 10, 64)
 		if err != nil || n < 1 {
@@ -227,7 +232,7 @@ func prizeValue(name, value string) (json.RawMessage, error) {
 		}
 		return json.RawMessage(benefit), nil
 	}
-	return nil, fmt.Errorf("there is no field %s: a prize has id, quantity, name and benefit", name)
+	return nil, fmt.Errorf("there is no field %s: a prize has id, quantity, name, codes and benefit", name)
 }
 
 func quoted(text string) []byte {

@@ -148,7 +148,7 @@ func (n *node) openAPI(ctx context.Context) error {
 		return err
 	}
 	n.api = api.New(api.Options{
-		Ledger: n.ledger.Reads, Keys: n.ledger.Deployment, Terms: n.terms, Claims: claims, Gate: n.remote.decides(), Places: places, Operator: n.operator, Auth: n.auth,
+		Ledger: n.ledger.Reads, Codes: n.ledger.Codes, Keys: n.ledger.Deployment, Terms: n.terms, Claims: claims, Gate: n.remote.decides(), Places: places, Operator: n.operator, Auth: n.auth,
 		Audit: n.auditor.audit, Log: n.log, Observer: observers{n.monitor, n.counter}, Health: n.monitor.Health,
 		UserLimit: limiter(c.UserRate, userBurst), AddressLimit: limiter(c.AddressRate, addressBurst),
 		TrustedProxies: c.TrustedProxy, CORSOrigins: texts(c.CORSOrigin), MaxStreams: httpd.DetachedRoom(int(c.MaxStreams)),

@@ -96,9 +96,13 @@ func appendCoupon(b []byte, c *firstcome.Coupon, t *terms) []byte {
 	b = strconv.AppendInt(b, rank, 10)
 	b = append(b, `,"user_id":`...)
 	b = appendText(b, string(c.User))
-	b = append(b, `,"code":"`...)
-	b = append(b, c.Code...)
-	b = append(b, `","state":"`...)
+	b = append(b, `,"code":`...)
+	if c.Code == "" {
+		b = append(b, "null"...) // an imported code that is not shown here
+	} else {
+		b = appendText(b, c.Code)
+	}
+	b = append(b, `,"state":"`...)
 	b = append(b, state(c)...)
 	b = append(b, `","prize":`...)
 	b = append(b, good.prize...)

@@ -249,6 +249,10 @@ func (s *campaigns) write(w http.ResponseWriter, r *http.Request, status int, ke
 // shown converts a campaign to its JSON form, with how much of each prize was given.
 func (s *campaigns) shown(ctx context.Context, c told) (client.Campaign, error) {
 	shown := wireCampaign(c)
+	var err error
+	if shown.Codes, err = s.codesShown(ctx, c.ID, &c.Terms); err != nil {
+		return shown, err
+	}
 	given, err := s.Ledger.PrizesGiven(ctx, c.ID, &c.Terms, c.LastNumber)
 	for n, g := range given {
 		from, to := c.Ranks(n)

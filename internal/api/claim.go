@@ -46,6 +46,11 @@ func (s *claims) claim(w http.ResponseWriter, r *http.Request, c auth.Caller, id
 		s.Observer.Undecided(r.Context(), id, err)
 		return err
 	}
+	if d.Outcome.HasCoupon() {
+		if err := s.revealTo(r.Context(), c, &d.Coupon, t); err != nil {
+			return err
+		}
+	}
 	s.Observer.Claimed(id, d.Outcome, time.Since(started))
 	b.answer(w, &d, t)
 	return nil
@@ -97,7 +102,7 @@ func (s *claims) read(w http.ResponseWriter, r *http.Request, c auth.Caller, id 
 	if q.err() != nil {
 		return q.err()
 	}
-	place, answer, err := s.claimOf(r.Context(), id, user)
+	place, answer, err := s.claimOf(r.Context(), c, id, user)
 	if isNone(err) && at != (firstcome.Ticket{}) {
 		over := notFound() // its outcome is how the place ended
 		if over.Outcome, err = s.became(r.Context(), id, user, at); err != nil {
@@ -127,7 +132,7 @@ func (s *claims) userOf(r *http.Request, c auth.Caller, id firstcome.CampaignID)
 
 // claimOf returns a user's place in line, or the answer with their coupon. It returns firstcome.ErrNoCoupon or
 // firstcome.ErrNoTicket if the user has neither.
-func (s *claims) claimOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, []byte, error) {
+func (s *claims) claimOf(ctx context.Context, c auth.Caller, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, []byte, error) {
 	coupon, err := s.Claims.CouponOf(ctx, id, user)
 	if errors.Is(err, firstcome.ErrNoCoupon) {
 		var place firstcome.Place
@@ -142,6 +147,9 @@ func (s *claims) claimOf(ctx context.Context, id firstcome.CampaignID, user firs
 		return firstcome.Place{}, nil, err
 	}
 	t, err := s.Terms.get(ctx, id, coupon.TermsVersion)
+	if err == nil {
+		err = s.revealTo(ctx, c, &coupon, t)
+	}
 	if err != nil {
 		return firstcome.Place{}, nil, err
 	}
@@ -169,6 +177,9 @@ func (s *claims) leave(w http.ResponseWriter, r *http.Request, c auth.Caller, id
 		return err
 	}
 	t, err := s.Terms.get(r.Context(), id, coupon.TermsVersion)
+	if err == nil {
+		err = s.revealTo(r.Context(), c, &coupon, t)
+	}
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,6 +50,7 @@ func (s *coupons) issue(w http.ResponseWriter, r *http.Request, c auth.Caller, i
 		if err != nil {
 			return err
 		}
+		s.revealIfGood(r.Context(), &d.Coupon, t)
 		items[n] = appendAnswer(nil, d.Outcome, &d.Coupon, t)
 	}
 	return writeJSON(w, http.StatusOK, map[string]any{"items": items})
@@ -103,7 +105,7 @@ func (s *coupons) list(w http.ResponseWriter, r *http.Request, c auth.Caller, id
 	case as.media != "":
 		return s.export(w, r, c.Name, found, page, as)
 	case choice.Chosen():
-		return s.chosen(w, bounded, id, choice, named)
+		return s.chosen(w, bounded, c, id, choice, named)
 	}
 	return s.page(w, bounded, id, page, named)
 }
@@ -135,8 +137,8 @@ func couponsAs(r *http.Request, q *query) form {
 }
 
 // chosen answers with the coupons of a user, a code or a number.
-func (s *coupons) chosen(w http.ResponseWriter, r *http.Request, id firstcome.CampaignID, c ledger.Choice, named bool) error {
-	found, next, err := s.Ledger.Find(r.Context(), id, c)
+func (s *coupons) chosen(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID, choice ledger.Choice, named bool) error {
+	found, next, err := s.Ledger.Find(r.Context(), id, choice)
 	if err != nil {
 		return err
 	}
@@ -145,7 +147,9 @@ func (s *coupons) chosen(w http.ResponseWriter, r *http.Request, id firstcome.Ca
 		text := strconv.FormatInt(next, 10)
 		after = &text
 	}
-	return s.write(w, r, found, after, named)
+	return s.write(w, r, found, after, named, func(ctx context.Context, coupon *firstcome.Coupon, t *terms) error {
+		return s.revealTo(ctx, c, coupon, t)
+	})
 }
 
 func (s *coupons) page(w http.ResponseWriter, r *http.Request, id firstcome.CampaignID, page ledger.Page, named bool) error {
@@ -160,18 +164,26 @@ func (s *coupons) page(w http.ResponseWriter, r *http.Request, id firstcome.Camp
 		return err
 	}
 	found, next := pageOf(found, page.Limit, func(c firstcome.Coupon) int64 { return c.Number })
-	return s.write(w, r, found, next, named)
+	return s.write(w, r, found, next, named, func(_ context.Context, c *firstcome.Coupon, t *terms) error {
+		t.hide(c) // a list has no imported codes
+		return nil
+	})
 }
 
 // write answers with a page of coupons. It masks them unless named. next is where the next page begins, or nil if there
-// is none.
-func (s *coupons) write(w http.ResponseWriter, r *http.Request, found []firstcome.Coupon, next *string, named bool) error {
+// is none. reveal sets the codes that are imported.
+func (s *coupons) write(w http.ResponseWriter, r *http.Request, found []firstcome.Coupon, next *string, named bool,
+	reveal func(context.Context, *firstcome.Coupon, *terms) error,
+) error {
 	items := make([]json.RawMessage, len(found))
 	for n := range found {
 		if !named {
 			found[n] = found[n].Masked()
 		}
 		t, err := s.Terms.get(r.Context(), found[n].Campaign, found[n].TermsVersion)
+		if err == nil {
+			err = reveal(r.Context(), &found[n], t)
+		}
 		if err != nil {
 			return err
 		}
@@ -238,6 +250,9 @@ func (s *coupons) foundCoupon(w http.ResponseWriter, r *http.Request, c *firstco
 	if err != nil {
 		return err
 	}
+	if t.hide(c) { // its code is an imported one
+		return errNoCoupon(0)
+	}
 	return writeJSON(w, http.StatusOK, map[string]any{"coupon": json.RawMessage(appendCoupon(nil, c, t))})
 }
 
@@ -281,6 +296,7 @@ func (s *coupons) void(w http.ResponseWriter, r *http.Request, c auth.Caller, id
 	if !auth.SeesAll.Has(c) { // the caller gave a number, and may not see the user
 		coupon = coupon.Masked()
 	}
+	t.hide(&coupon) // its entry is burnt
 	writeBody(w, http.StatusOK, appendCoupon(nil, &coupon, t))
 	return nil
 }
@@ -333,5 +349,7 @@ func (s *coupons) wallet(w http.ResponseWriter, r *http.Request, c auth.Caller) 
 		return err
 	}
 	found, next := pageOf(found, most, func(c firstcome.Coupon) firstcome.CampaignID { return c.Campaign })
-	return s.write(w, r, found, next, true)
+	return s.write(w, r, found, next, true, func(ctx context.Context, coupon *firstcome.Coupon, t *terms) error {
+		return s.revealTo(ctx, c, coupon, t)
+	})
 }

@@ -37,7 +37,7 @@ func (t *streams) follow(w http.ResponseWriter, r *http.Request, c auth.Caller, 
 		w.WriteHeader(http.StatusNoContent) // makes a browser's EventSource stop reconnecting
 		return nil
 	}
-	f := &follower{id: id, user: user, key: c.Key, until: time.Now().Add(longestStream/2 + rand.N(longestStream/2))}
+	f := &follower{id: id, user: user, caller: c, key: c.Key, until: time.Now().Add(longestStream/2 + rand.N(longestStream/2))}
 	if !c.Until.IsZero() && c.Until.Before(f.until) {
 		f.until = c.Until
 	}
@@ -92,7 +92,7 @@ func (t *streams) placeOrEnd(ctx context.Context, f *follower, heard string) (an
 	case <-ctx.Done():
 		return nil, unavailable(busy, "too many streams are being opened. Ask again")
 	}
-	f.place, answer, err = t.claims.claimOf(ctx, f.id, f.user)
+	f.place, answer, err = t.claims.claimOf(ctx, f.caller, f.id, f.user)
 	at := ticketOf(heard)
 	if !isNone(err) || at.Generation == 0 {
 		return answer, err

@@ -106,6 +106,7 @@ func (s *coupons) lines(out io.Writer) func(context.Context, *firstcome.Coupon, 
 		if err != nil {
 			return err
 		}
+		s.revealIfGood(ctx, c, t)
 		line = append(appendCoupon(line[:0], c, t), '\n')
 		_, err = out.Write(line)
 		return err
@@ -156,6 +157,7 @@ func (s *coupons) cells(out io.Writer, as sheet) func(context.Context, *firstcom
 			if err != nil {
 				return err
 			}
+			s.revealIfGood(ctx, c, t)
 			rank := t.Rank(c.Number)
 			var prize firstcome.Prize
 			if n := t.PrizeOf(rank); n >= 0 {

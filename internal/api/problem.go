@@ -77,7 +77,8 @@ func problemOf(err error) *client.Problem {
 		return unavailable(ledgerRolledBack, older.Error())
 	case errors.As(err, &behind):
 		return unavailable(staleEpoch, behind.Error())
-	case errors.Is(err, firstcome.ErrNoCampaign), errors.Is(err, firstcome.ErrNoCoupon), errors.Is(err, firstcome.ErrNoDeadLetter), errors.Is(err, firstcome.ErrNoTicket):
+	case errors.Is(err, firstcome.ErrNoCampaign), errors.Is(err, firstcome.ErrNoCoupon), errors.Is(err, firstcome.ErrNoDeadLetter), errors.Is(err, firstcome.ErrNoTicket),
+		errors.Is(err, firstcome.ErrNoList):
 		return notFound()
 	case errors.Is(err, firstcome.ErrCampaignExists):
 		return newProblem(campaignExists, firstcome.ErrCampaignExists.Error())
@@ -85,6 +86,12 @@ func problemOf(err error) *client.Problem {
 		return newProblem(idUsed, gate.ErrLedgerForgot.Error())
 	case errors.Is(err, firstcome.ErrBelowInForce):
 		return newProblem(belowInForce, err.Error())
+	case errors.Is(err, firstcome.ErrCodesMissing), errors.Is(err, recovery.ErrOtherCodes):
+		return newProblem(codesMissing, err.Error())
+	case errors.Is(err, firstcome.ErrImportRunning):
+		return newProblem(importRunning, firstcome.ErrImportRunning.Error()+", or was cut off some seconds ago: nothing was added. Ask again later")
+	case isCodeTrouble(err):
+		return unavailable(codeUnreadable, "the coupon was issued, but its imported code cannot be read: an operator must look at it. The node's log names the entry. Ask again: it is safe")
 	case errors.Is(err, firstcome.ErrPrizesFixed):
 		return newProblem(prizesFixed, firstcome.ErrPrizesFixed.Error()+". Names and benefits can still be changed")
 	case errors.Is(err, firstcome.ErrClosed):
@@ -244,6 +251,8 @@ const (
 	idUsed             code = "id_used"
 	belowInForce       code = "below_in_force"
 	prizesFixed        code = "prizes_fixed"
+	codesMissing       code = "codes_missing"
+	importRunning      code = "import_running"
 	campaignClosed     code = "campaign_closed"
 	alreadyVoided      code = "already_voided"
 	deadLetterResolved code = "dead_letter_resolved"
@@ -269,6 +278,7 @@ const (
 	stopping         code = code(firstcome.Stopping)
 	notRecorded      code = "not_recorded"
 	unrecorded       code = "refused_by_ledger"
+	codeUnreadable   code = "code_unreadable"
 	changePending    code = "change_pending"
 	changeUnfinished code = "change_unfinished"
 	wrongNode        code = "wrong_node"
@@ -285,14 +295,14 @@ var statuses = statusesOf(map[int][]code{
 	http.StatusForbidden:             {roleForbidden, crossSite, notLoopback},
 	http.StatusNotFound:              {notFoundCode, noCoupon},
 	http.StatusMethodNotAllowed:      {methodNotAllowed},
-	http.StatusConflict:              {campaignExists, idUsed, belowInForce, prizesFixed, campaignClosed, alreadyVoided, deadLetterResolved, deadLetterRefused, alreadyServed, noGate, nothingToReconcile, otherSecret},
+	http.StatusConflict:              {campaignExists, idUsed, belowInForce, prizesFixed, codesMissing, importRunning, campaignClosed, alreadyVoided, deadLetterResolved, deadLetterRefused, alreadyServed, noGate, nothingToReconcile, otherSecret},
 	http.StatusPreconditionFailed:    {stale},
 	http.StatusRequestEntityTooLarge: {bodyTooLarge},
 	http.StatusUnsupportedMediaType:  {unsupportedMedia},
 	http.StatusUnprocessableEntity:   {notAllowedCode},
 	http.StatusTooManyRequests:       {rateLimited},
 	http.StatusInternalServerError:   {fault},
-	http.StatusServiceUnavailable:    {unknown, busy, auditRunning, gateUnavailable, gateFull, lineFull, stopping, notRecorded, unrecorded, changePending, changeUnfinished, wrongNode, ledgerRolledBack, staleEpoch, lineLost, lineUnavailable},
+	http.StatusServiceUnavailable:    {unknown, busy, auditRunning, gateUnavailable, gateFull, lineFull, stopping, notRecorded, unrecorded, codeUnreadable, changePending, changeUnfinished, wrongNode, ledgerRolledBack, staleEpoch, lineLost, lineUnavailable},
 })
 
 // statusesOf inverts codes and adds the outcomes of refused claims.

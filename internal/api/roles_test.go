@@ -56,6 +56,8 @@ var surface = []struct {
 	{operation: "GET /v1/campaigns/{id}/coupons", accept: "text/csv", status: runs(200), ids: "ww-------"},
 	{operation: "GET /v1/campaigns/{id}/coupons", accept: "application/x-ndjson", status: runs(200), ids: "ww-------"},
 	{operation: "POST /v1/campaigns/{id}/coupons/{number}/void", body: `{"reason":"r"}`, status: [9]int{404, 404, 404, 403, 403, 404, 403, 403, 401}},
+	{operation: "POST /v1/campaigns/{id}/codes", status: runs(422)},
+	{operation: "POST /v1/campaigns/{id}/prizes/{prize}/codes", status: runs(422)},
 	{operation: "GET /v1/campaigns/{id}/facts", status: shops(200), ids: "ww---w---"},
 	{operation: "GET /v1/dead-letters", status: runs(200)},
 	{operation: "GET /v1/dead-letters/causes", status: runs(200)},

@@ -74,6 +74,8 @@ func (s *Server) routes() []route {
 		{"POST", "/v1/campaigns/{id}/coupons", shop, "", of(s.coupons.issue), short},
 		{"GET", "/v1/campaigns/{id}/coupons", look, "after limit voided user_id code number excel tz", of(s.coupons.list), long},
 		{"POST", "/v1/campaigns/{id}/coupons/{number}/void", look | shop, "", of(s.coupons.void), short},
+		{"POST", "/v1/campaigns/{id}/codes", run, "", of(s.codes.importAll), long},
+		{"POST", "/v1/campaigns/{id}/prizes/{prize}/codes", run, "", of(s.codes.importAll), long},
 		{"GET", "/v1/campaigns/{id}/facts", shop, "after limit wait", of(s.facts.list), long},
 
 		{"POST", "/v1/coupons/find", ask | self, "", s.coupons.find, short},

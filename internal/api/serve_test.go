@@ -52,7 +52,7 @@ func TestALaneAnswersWhatIsShort(t *testing.T) {
 		short[r.Method+" "+r.Path] = true
 	}
 	for _, operation := range s.Operations() {
-		long := operation == "POST /v1/dead-letters/replay" || operation == "POST /v1/dead-letters/void" || operation == "GET /v1/campaigns/{id}/coupons" || operation == "GET /v1/campaigns/{id}/facts" || operation == "GET /v1/campaigns/{id}/audit" || operation == "POST /v1/campaigns/{id}/rebuild" || strings.HasSuffix(operation, " /v1/campaigns/{id}/reconcile")
+		long := strings.HasSuffix(operation, "/codes") || operation == "POST /v1/dead-letters/replay" || operation == "POST /v1/dead-letters/void" || operation == "GET /v1/campaigns/{id}/coupons" || operation == "GET /v1/campaigns/{id}/facts" || operation == "GET /v1/campaigns/{id}/audit" || operation == "POST /v1/campaigns/{id}/rebuild" || strings.HasSuffix(operation, " /v1/campaigns/{id}/reconcile")
 		if short[operation] == long {
 			t.Errorf("%s is short: %t", operation, !long)
 		}

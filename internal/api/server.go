@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/internal/codes"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
@@ -22,6 +24,7 @@ type Options struct {
 	Keys   auth.KeySource
 	Terms  *TermsCache // reads the terms in Ledger
 	Claims Claims
+	Codes  Codes         // lists of imported codes
 	Gate   gate.Counters // nil if the ledger decides
 	// Places reads the lines of the gate that decides.
 	Places gate.Places
@@ -77,6 +80,7 @@ type Server struct {
 	lines       lines
 	streams     streams
 	coupons     coupons
+	codes       codeLists
 	facts       facts
 	deadLetters deadLetters
 	auditLog    auditLog
@@ -120,6 +124,7 @@ func New(c Options) *Server {
 	}
 	s := &Server{
 		core: shared, campaigns: campaigns{shared}, claims: &claims{shared}, lines: newLines(shared),
+		codes:   codeLists{core: shared, imports: auth.Room{All: 1}},
 		coupons: coupons{core: shared, exports: auth.Room{Each: exportsOfKey, All: exports}},
 		facts:   facts{core: shared, follows: auth.Room{Each: followsOfKey}}, deadLetters: deadLetters{shared}, auditLog: auditLog{shared},
 	}
@@ -177,8 +182,56 @@ type Ledger interface {
 	AuditLog(ctx context.Context, f ledger.LogFilter) ([]ledger.LogEntry, error)
 }
 
+// Codes has the lists of imported codes. codes.Lists implements it.
+type Codes interface {
+	Import(ctx context.Context, actor string, id firstcome.CampaignID, prize firstcome.PrizeID, list []string) (codes.Imported, error)
+	CodeOf(ctx context.Context, c *firstcome.Coupon, t *firstcome.Terms) (string, error)
+	Entries(ctx context.Context, id firstcome.CampaignID) (map[firstcome.PrizeID]int64, error)
+}
+
 // Claims decides claims and finds users' coupons. issue.Answerer implements it.
 type Claims interface {
 	Claim(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Decision, error)
 	CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error)
+}
+
+const about = `This is firstcome: it gives a limited number of coupons to the people who ask first.
+
+/openapi.yaml describes its HTTP API, which is below /v1. /livez and /readyz say how this node is.
+`
+
+// about answers GET / with a short description for people.
+func (s *Server) about(w http.ResponseWriter, _ *http.Request, _ auth.Caller) error {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, err := w.Write([]byte(about))
+	return err
+}
+
+// livez answers GET /livez. It checks only that the process responds.
+func (s *Server) livez(w http.ResponseWriter, _ *http.Request, _ auth.Caller) error {
+	writeBody(w, http.StatusOK, []byte(`{"status":"ok"}`))
+	return nil
+}
+
+// readyz answers GET /readyz.
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request, _ auth.Caller) error {
+	s.Health.Ready(w, r, s.mayLook)
+	return nil
+}
+
+// mayLook reports whether a /readyz request may query the ledger, which needs an API key. Otherwise strangers could
+// overload the ledger. Without a key, the answer has only what a probe needs.
+func (s *Server) mayLook(r *http.Request) bool {
+	_, err := (&guard{core: s.core, route: route{who: auth.SeesAll | auth.Support | auth.Viewer | auth.Service | auth.Shop}}).admit(r)
+	return err == nil
+}
+
+//go:embed openapi.yaml
+var openAPI []byte
+
+// openAPI answers GET /openapi.yaml.
+func (s *Server) openAPI(w http.ResponseWriter, _ *http.Request, _ auth.Caller) error {
+	w.Header().Set("Content-Type", "application/yaml")
+	_, _ = w.Write(openAPI)
+	return nil
 }

@@ -99,7 +99,7 @@ func (s *shop) wire(config api.Options) {
 	if config.Ledger == nil {
 		config.Ledger = s.ledger.Reads
 	}
-	config.Keys = s.ledger.Deployment
+	config.Keys, config.Codes = s.ledger.Deployment, s.ledger.Codes
 	config.Operator = operate.New(operate.Ledger{Campaigns: s.ledger.Campaigns, Letters: s.ledger.Recorder, Reads: s.ledger.Reads}, s.issuer, s.claims)
 	if config.Places == nil {
 		config.Places = s.ledger.Gate

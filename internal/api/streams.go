@@ -79,6 +79,7 @@ type campaignStreams struct {
 type follower struct {
 	id     firstcome.CampaignID
 	user   firstcome.UserID
+	caller auth.Caller
 	key    string // id of the API key that opened it, or empty if none
 	addr   string // the client's address, or empty if addresses are not limited
 	nth    int64  // its position in the order of opening
@@ -362,7 +363,7 @@ var errGone = errors.New("it is no longer known how the place ended")
 func (t *streams) answerOf(ctx context.Context, f follower) (a answerRead) {
 	ctx, over := context.WithTimeout(ctx, readWait)
 	defer over()
-	if a.place, a.answer, a.err = t.claims.claimOf(ctx, f.id, f.user); !isNone(a.err) {
+	if a.place, a.answer, a.err = t.claims.claimOf(ctx, f.caller, f.id, f.user); !isNone(a.err) {
 		return a
 	}
 	outcome, err := t.claims.became(ctx, f.id, f.user, firstcome.Ticket{Generation: f.place.Generation, Number: f.place.Ticket})

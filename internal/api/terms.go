@@ -17,6 +17,7 @@ import (
 type terms struct {
 	firstcome.Terms
 	prizes   []renderedPrize
+	imported bool                     // codes were made by another system
 	refusals [firstcome.Issued][]byte // bodies, by outcome
 }
 
@@ -120,7 +121,7 @@ func compact(benefit json.RawMessage) []byte {
 
 // render renders the parts of answers that depend only on the terms.
 func render(read firstcome.Terms) *terms {
-	t := &terms{Terms: read}
+	t := &terms{Terms: read, imported: read.HasImported()}
 	for n := range read.Prizes {
 		from, _ := read.Ranks(n)
 		prize, err := json.Marshal(wire.PrizeOf(&read, from))

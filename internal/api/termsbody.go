@@ -18,8 +18,8 @@ import (
 var (
 	termsFields  = []string{"name", "quantity", "opens_at", "closes_at", "answer", "pace", "waitlist", "coupon", "prizes"}
 	paceFields   = []string{"per_second"}
-	prizeFields  = []string{"id", "name", "quantity", "benefit"}
-	couponFields = []string{"benefit", "valid_until", "valid_for"}
+	prizeFields  = []string{"id", "name", "quantity", "benefit", "codes"}
+	couponFields = []string{"benefit", "valid_until", "valid_for", "codes"}
 )
 
 // readObject reads a request's body, which must be a JSON object. An empty body is an empty object. Unknown fields are
@@ -73,7 +73,7 @@ func parseTerms(o object, wrong *mistakes) (*edit, error) {
 		e.readCoupon(raw)
 	}
 	// Refuse combinations of fields, too, so that one answer lists them together with the fields that could not be parsed.
-	alone := firstcome.Terms{Name: "a name", Quantity: firstcome.Unlimited, Answer: firstcome.Recorded, Pace: &firstcome.Pace{}}
+	alone := firstcome.Terms{Name: "a name", Quantity: firstcome.MaxQuantity, Answer: firstcome.Recorded, Pace: &firstcome.Pace{}}
 	e.apply(&alone)
 	for _, wrong := range fieldErrors(alone.Check()) {
 		if parent, _, _ := strings.Cut(wrong.Field, "."); !e.names(wrong.Field) && !e.names(parent) {
@@ -154,7 +154,19 @@ func (e *edit) readCoupon(raw json.RawMessage) {
 	o.only(e.mistakes, "coupon.", couponFields)
 	field(e, o, "coupon.", "benefit", readBenefit, func(t *firstcome.Terms) *json.RawMessage { return &t.Benefit })
 	field(e, o, "coupon.", "valid_until", e.readTime, func(t *firstcome.Terms) *time.Time { return &t.ValidUntil })
+	field(e, o, "coupon.", "codes", e.readCodes, func(t *firstcome.Terms) *bool { return &t.Imported })
 	field(e, o, "coupon.", "valid_for", e.readValidFor, func(t *firstcome.Terms) *time.Duration { return &t.ValidFor })
+}
+
+// readCodes reports whether codes are imported. null means that firstcome makes them.
+func (e *edit) readCodes(field string, raw json.RawMessage) bool {
+	switch {
+	case isNull(raw):
+		return false
+	case string(raw) != `"`+client.ImportedCodes+`"`:
+		e.refuse(field, `must be "imported", or null if firstcome makes the codes`)
+	}
+	return true
 }
 
 // readBenefit reads a benefit, which may be any JSON.
@@ -209,6 +221,9 @@ func (e *edit) readPrize(at string, o object) (p firstcome.Prize) {
 	}
 	if raw, ok := o["benefit"]; ok && !isNull(raw) {
 		p.Benefit = raw
+	}
+	if raw, ok := o["codes"]; ok {
+		p.Imported = e.readCodes(at+"codes", raw)
 	}
 	return p
 }
@@ -267,7 +282,7 @@ func wireTerms(t *firstcome.Terms) *client.Terms {
 	terms := &client.Terms{
 		Name: t.Name, OpensAt: wire.Time(t.OpensAt), ClosesAt: wire.Time(t.ClosesAt), Answer: string(t.Answer),
 		Pace: wirePace(t.Pace), Waitlist: t.Waitlist, LineLog: t.Log != nil,
-		Coupon: client.CouponSpec{Benefit: t.Benefit, ValidUntil: wire.Time(t.ValidUntil)},
+		Coupon: client.CouponSpec{Benefit: t.Benefit, ValidUntil: wire.Time(t.ValidUntil), Codes: codesOf(t.Imported)},
 	}
 	if t.ValidFor > 0 {
 		terms.Coupon.ValidFor = (*client.Duration)(&t.ValidFor)
@@ -276,11 +291,19 @@ func wireTerms(t *firstcome.Terms) *client.Terms {
 		terms.Quantity = &t.Quantity
 	}
 	for _, p := range t.Prizes {
-		prize := client.PrizeSpec{ID: string(p.ID), Name: p.Name, Benefit: p.Benefit}
+		prize := client.PrizeSpec{ID: string(p.ID), Name: p.Name, Benefit: p.Benefit, Codes: codesOf(p.Imported)}
 		if p.Quantity != 0 {
 			prize.Quantity = &p.Quantity
 		}
 		terms.Prizes = append(terms.Prizes, prize)
 	}
 	return terms
+}
+
+// codesOf returns the word for whether codes are imported.
+func codesOf(imported bool) string {
+	if imported {
+		return client.ImportedCodes
+	}
+	return ""
 }

@@ -97,7 +97,7 @@ func DecodeChange(c *firstcome.Change, payload string, epoch int64) (err error) 
 		}
 		c.Payload, c.Before = payload, moved.Before
 		if c.Version == 1 {
-			c.Epoch = epoch
+			c.Epoch, c.Paused = epoch, c.Terms.HasImported()
 		}
 	case firstcome.ChangeReconcile:
 		var r struct {
@@ -111,7 +111,9 @@ func DecodeChange(c *firstcome.Change, payload string, epoch int64) (err error) 
 	case firstcome.ChangeVoid:
 		var v storedVoid
 		err = json.Unmarshal([]byte(payload), &v)
-		c.Number, c.User = v.Number, v.User
+		c.Number, c.User, c.Burns = v.Number, v.User, v.Burns
+	case firstcome.ChangeResume:
+		c.Payload = payload
 	}
 	return err
 }
@@ -123,11 +125,12 @@ const Nothing = "{}"
 type storedVoid struct {
 	Number int64            `json:"number"`
 	User   firstcome.UserID `json:"user_id"`
+	Burns  bool             `json:"burns,omitempty"`
 }
 
-// VoidPayload returns the payload of a void's change.
-func VoidPayload(number int64, user firstcome.UserID) string {
-	return JSON(storedVoid{number, user})
+// VoidPayload returns the payload of a void's change. burns means that the stock does not come back.
+func VoidPayload(number int64, user firstcome.UserID, burns bool) string {
+	return JSON(storedVoid{number, user, burns})
 }
 
 // JSON encodes a value of strings and numbers as JSON.

@@ -21,6 +21,7 @@ type Row struct {
 	Issued       int64     // coupons ever issued, including voided coupons
 	LastNumber   int64     // the highest number that the ledger has
 	Position     int64     // of the last fact
+	Burns        bool      // stock does not come back: see firstcome.Terms.HasImported
 	DecidedAt    time.Time // no later decision has an earlier time
 	Line         firstcome.Line
 	// These fields are set if nodes share the ledger:
@@ -73,7 +74,7 @@ const rowColumns = `c.id, c.quantity, c.opens_at, c.closes_at, c.paused, c.close
 	c.quarantined, c.quarantined_until, c.was_opens_at, c.was_closes_at, c.was_sold_out,
 	c.applied, c.epoch, c.ceiling, c.attempt, c.rebuilding_at, c.drained_through, c.dead_letters, c.created_at, c.retired_at,
 	c.opened_at, c.sold_out_at, c.closed_at,
-	c.pace, c.waitlist, c.generation, c.last_ticket, c.served_through, c.served, c.waiting, c.due_at`
+	c.pace, c.waitlist, c.burns, c.generation, c.last_ticket, c.served_through, c.served, c.waiting, c.due_at`
 
 // rowQuery reads the campaign with an id.
 const rowQuery = `SELECT ` + rowColumns + ` FROM campaigns c WHERE c.id = ?`
@@ -112,7 +113,7 @@ func (r *Store) scanRow(take sqldb.Scan, more ...any) (s Row, err error) {
 		&s.Quarantined.Coupons, sqldb.Time(&s.Quarantined.Until), sqldb.Time(&s.Quarantined.OpensAt), sqldb.Time(&s.Quarantined.ClosesAt), &s.Quarantined.SoldOut,
 		&s.Applied, &s.Epoch, &s.Ceiling, &s.Attempt, sqldb.Time(&s.RebuildingAt), &s.DrainedThrough, &s.DeadLetters, sqldb.Time(&s.CreatedAt), sqldb.Time(&s.RetiredAt),
 		sqldb.Time(&s.OpenedAt), sqldb.Time(&s.SoldOutAt), sqldb.Time(&s.ClosedAt),
-		Pace(&s.Pace), &s.Waitlist, &s.Line.Generation, &s.Line.LastTicket, &s.Line.ServedThrough, &s.Line.Served, &s.Line.Waiting, sqldb.Time(&s.Line.Due),
+		Pace(&s.Pace), &s.Waitlist, &s.Burns, &s.Line.Generation, &s.Line.LastTicket, &s.Line.ServedThrough, &s.Line.Served, &s.Line.Waiting, sqldb.Time(&s.Line.Due),
 	}, more...)...)
 	s.CampaignUID, s.Away = r.CampaignUID(s.CreatedAt, s.Secret), r.Decides(s.Gate, s.Secret)
 	return s, err

@@ -70,7 +70,7 @@ func (r *Store) scanStatus(take sqldb.Scan) (s Status, err error) {
 	}
 	s.Name, s.Answer = string(s.ID), firstcome.Recorded
 	if terms, err := readTerms(payload); err == nil {
-		s.Terms = terms
+		s.Terms = s.with(terms)
 	} else {
 		s.Unreadable = err
 	}

@@ -32,13 +32,22 @@ func (r *Store) SoldOutAt(s Row, terms firstcome.Terms, now time.Time) time.Time
 	return s.SoldOut(s.InForce, now)
 }
 
+// with returns terms with the quantity that is in force: in a campaign with imported codes, voids may have lowered it since the terms were set.
+func (s *Row) with(terms firstcome.Terms) firstcome.Terms {
+	if s.Burns {
+		terms.Burnt += terms.Quantity - s.Quantity
+		terms.Quantity = s.Quantity
+	}
+	return terms
+}
+
 // TermsInForce returns a campaign's terms in force, and the payload of their change.
 func TermsInForce(t *sqldb.Tx, s Row) (terms firstcome.Terms, payload string, err error) {
 	err = t.Row(`SELECT payload FROM changes WHERE campaign_id = ? AND version = ?`, string(s.ID), s.TermsVersion).Scan(&payload)
 	if err == nil {
 		terms, err = DecodeTerms(payload)
 	}
-	return terms, payload, err
+	return s.with(terms), payload, err
 }
 
 // termsQuery reads the terms of a version: those of the change before it and, first, those of the reconcile after it, which has them if the ledger
@@ -94,6 +103,8 @@ type StoredTerms struct {
 	Log        *StoredLog           `json:"line_log,omitempty"`
 	Prizes     []storedPrize        `json:"prizes,omitempty"`
 	Skips      []storedSkip         `json:"skips,omitempty"`
+	Imported   bool                 `json:"imported,omitempty"`
+	Burnt      int64                `json:"burnt,omitempty"`
 	// Before is set if the change moves prizes: see firstcome.Change.
 	Before int64 `json:"before_number,omitempty"`
 }
@@ -104,6 +115,7 @@ type storedPrize struct {
 	Name     string            `json:"name"`
 	Quantity int64             `json:"quantity,omitempty"`
 	Benefit  json.RawMessage   `json:"benefit,omitempty"`
+	Imported bool              `json:"imported,omitempty"`
 }
 
 // A storedSkip is the JSON of a firstcome.Skip.
@@ -129,6 +141,7 @@ func StoredTermsOf(t firstcome.Terms) StoredTerms {
 	validFor := t.ValidFor.Microseconds()
 	s := StoredTerms{
 		Name: t.Name, Answer: t.Answer, Benefit: t.Benefit, Pace: (*storedPace)(t.Pace), Waitlist: t.Waitlist, Log: (*StoredLog)(t.Log),
+		Imported: t.Imported, Burnt: t.Burnt,
 		Quantity: sqldb.ToPointer(QuantityColumn(t.Quantity)),
 		OpensAt:  sqldb.ToPointer(sqldb.Micros(t.OpensAt)), ClosesAt: sqldb.ToPointer(sqldb.Micros(t.ClosesAt)),
 		ValidUntil: sqldb.ToPointer(sqldb.Micros(t.ValidUntil)), ValidFor: sqldb.ToPointer(sql.NullInt64{Int64: validFor, Valid: validFor != 0}),
@@ -158,6 +171,7 @@ func DecodeTerms(payload string) (firstcome.Terms, error) {
 	}
 	t := firstcome.Terms{
 		Name: s.Name, Answer: s.Answer, Benefit: s.Benefit, Pace: (*firstcome.Pace)(s.Pace), Waitlist: s.Waitlist, Log: (*firstcome.LineLog)(s.Log),
+		Imported: s.Imported, Burnt: s.Burnt,
 		Quantity: unlimited(sqldb.FromPointer(s.Quantity)),
 		OpensAt:  sqldb.Instant(sqldb.FromPointer(s.OpensAt)), ClosesAt: sqldb.Instant(sqldb.FromPointer(s.ClosesAt)), ValidUntil: sqldb.Instant(sqldb.FromPointer(s.ValidUntil)),
 		ValidFor: time.Duration(sqldb.FromPointer(s.ValidFor).Int64) * time.Microsecond,

@@ -89,6 +89,11 @@ func (w customerWords) coupon(t *firstcome.Terms, c *firstcome.Coupon) string {
 	}
 	text := w.say("고객님께서는 %s에 ‘%s’%s 받으셨습니다.", "You got “%[2]s” at %[1]s.", w.at(c.IssuedAt), name, particle(name, "을", "를"))
 	switch expires := t.ExpiresAt(c.IssuedAt); {
+	case shownCode(t, c) == "" && expires.IsZero():
+	case shownCode(t, c) == "" && w.now.Before(expires):
+		text += " " + w.say("%s까지 사용하실 수 있습니다.", "You can use it until %s.", w.until(expires))
+	case shownCode(t, c) == "":
+		text += " " + w.say("사용 기한은 %s까지였습니다.", "You could use it until %s.", w.until(expires))
 	case expires.IsZero():
 		text += " " + w.say("쿠폰 코드는 %s입니다.", "Your coupon code is %s.", c.Code)
 	case w.now.Before(expires):

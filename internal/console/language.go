@@ -180,6 +180,7 @@ var causeWords = map[string]sentence{
 	"user_holds_another": {"고객이 이미 다른 쿠폰을 보유", "the user holds another coupon"},
 	"over_quantity":      {"수량 초과", "the quantity is used up"},
 	"above_ceiling":      {"허용된 번호보다 큼", "the number is above what the gate may assign"},
+	"no_code":            {"가져온 코드가 없는 순위", "no code was imported for its rank"},
 	"malformed":          {"쿠폰의 값이 잘못됨", "a value of the coupon cannot be one"},
 	"unreadable":         {"읽을 수 없는 항목", "an entry that cannot be read"},
 	"other":              {"그 밖의 원인", "another cause"},

@@ -97,6 +97,7 @@ func (f *newForm) freePrizeID() string {
 func (p *newPage) prizes(v *view, before []firstcome.Prize) (prizes []firstcome.Prize) {
 	for n, row := range p.Form.Prizes {
 		prize := firstcome.Prize{ID: firstcome.PrizeID(row.ID), Name: row.Name}
+		prize.Imported = slices.ContainsFunc(before, func(was firstcome.Prize) bool { return was.ID == prize.ID && was.Imported }) // no field changes it
 		same := slices.IndexFunc(before, func(was firstcome.Prize) bool {
 			return was.ID == prize.ID && typedBenefit(was.Benefit) == row.Benefit
 		})

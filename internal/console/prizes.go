@@ -127,6 +127,14 @@ func prizeOf(t *firstcome.Terms, number int64) couponPrize {
 	return got
 }
 
+// shownCode returns a coupon's code, or "" if it is an imported one, which the console does not show.
+func shownCode(t *firstcome.Terms, c *firstcome.Coupon) string {
+	if _, entry := t.Entry(c.Number); entry > 0 {
+		return ""
+	}
+	return c.Code
+}
+
 // A couponRow is a coupon in the list.
 type couponRow struct {
 	firstcome.Coupon
@@ -149,6 +157,7 @@ func (c *couponHandlers) rowsOf(v *view, id firstcome.CampaignID, coupons []firs
 		}
 		if t := terms[coupon.TermsVersion]; t != nil {
 			row.couponPrize = prizeOf(t, coupon.Number)
+			row.Code = shownCode(t, &coupon)
 		}
 		rows = append(rows, row)
 	}

@@ -154,7 +154,7 @@ func (l language) action(name string) string {
 		"campaign.create": {"캠페인을 만들었습니다", "created the campaign"}, "campaign.update": {"조건을 변경했습니다", "changed the terms"},
 		"campaign.pause": {"일시중지했습니다", "paused it"}, "campaign.resume": {"재개했습니다", "resumed it"}, "campaign.close": {"종료했습니다", "closed it"},
 		"campaign.rebuild": {"게이트를 재구성했습니다", "rebuilt the gate"}, "campaign.reconcile": {"복원된 원장에 게이트의 데이터를 반영했습니다", "reconciled a restored ledger with the gate"},
-		"campaign.retire": {"보관으로 옮겼습니다", "retired it"}, "coupon.void": {"쿠폰을 회수했습니다", "voided a coupon"}, ledger.CouponIssue: {"직접 발급했습니다", "issued directly"},
+		"campaign.retire": {"보관으로 옮겼습니다", "retired it"}, "codes.import": {"코드를 가져왔습니다", "imported codes"}, "coupon.void": {"쿠폰을 회수했습니다", "voided a coupon"}, ledger.CouponIssue: {"직접 발급했습니다", "issued directly"},
 		"coupon.lost":        {"이미 끝난 에폭의 Redis가 발급해 유실된 번호입니다", "lost: a gate gave it whose epoch had ended"},
 		"dead_letter.replay": {"기록 실패 건을 다시 기록했습니다", "replayed a dead letter"}, "dead_letter.void": {"기록 실패 건을 회수했습니다", "voided a dead letter"},
 		"key.create": {"키를 만들었습니다", "created a key"}, "key.revoke": {"키를 폐기했습니다", "revoked a key"},

@@ -153,6 +153,10 @@ func (e *Epochs) nextEpoch(t *sqldb.Tx, s campaign.Row, actor string, frozen rec
 		given = max(given, terms.Skips[n-1].After)
 	}
 	given = min(given, ended)
+	burnt, err := burn(t, &s, &terms, lost-(ended-given))
+	if err != nil {
+		return fill, err
+	}
 	s.Epoch, s.DrainedThrough, s.Ceiling = next, ended, ended
 	if s.DecidedAt.Before(frozen.DecidedAt) {
 		s.DecidedAt = frozen.DecidedAt
@@ -173,8 +177,11 @@ func (e *Epochs) nextEpoch(t *sqldb.Tx, s campaign.Row, actor string, frozen rec
 	}
 	s.Version = made.Version
 	ceiling, payload := e.store.Grant(&s), before
-	if given < ended && !s.Closed {
-		payload, err = e.changeTerms(t, &s, actor, before, terms.Skip(given, ended))
+	if given < ended {
+		terms = terms.Skip(given, ended)
+	}
+	if (given < ended || burnt) && !s.Closed {
+		payload, err = e.changeTerms(t, &s, actor, before, terms)
 	}
 	if err == nil {
 		_, err = t.Change(`UPDATE campaigns SET epoch = ?, drained_through = ?, applied = ?, rebuilding_at = NULL WHERE id = ?`,
@@ -186,12 +193,30 @@ func (e *Epochs) nextEpoch(t *sqldb.Tx, s campaign.Row, actor string, frozen rec
 	if err == nil {
 		s.OpenedAt, err = firstIssue(t, s)
 	}
+	if err == nil && s.Burns {
+		fill.Codes, err = campaign.NotedCodes(t, s.ID, &terms)
+	}
 	s.Log = loaded.Log
 	fill = recovery.Refill{
-		Campaign: s.Campaign, TermsVersion: s.TermsVersion, Payload: payload, Epoch: s.Epoch, LastNumber: ended, Ceiling: ceiling,
+		Campaign: s.Campaign, TermsVersion: s.TermsVersion, Payload: payload, Codes: fill.Codes, Epoch: s.Epoch, LastNumber: ended, Ceiling: ceiling,
 		Issued: s.Issued, DecidedAt: made.At, Line: s.Line, Past: fill.Past, Lost: lost, LostPlaces: rebuilt.LostPlaces,
 	}
 	return fill, err
+}
+
+// burn lowers the quantity of a campaign with imported codes by numbers that were lost before the last one that was given: later coupons have later
+// codes. It reports whether it did.
+func burn(t *sqldb.Tx, s *campaign.Row, terms *firstcome.Terms, lost int64) (bool, error) {
+	if !s.Burns || s.Closed || lost <= 0 {
+		return false, nil
+	}
+	var letters int64
+	if err := t.Row(`SELECT `+openLetters+` FROM campaigns WHERE id = ?`, string(s.ID)).Scan(&letters); err != nil {
+		return false, err
+	}
+	lost = min(lost, s.Quantity-s.InForce-letters)
+	s.Quantity, terms.Quantity, terms.Burnt = s.Quantity-lost, terms.Quantity-lost, terms.Burnt+lost
+	return lost > 0, nil
 }
 
 // changeTerms adds a change of terms with which the next epoch begins. It returns the change's payload. before is the payload of the terms in force.

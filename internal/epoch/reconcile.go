@@ -3,6 +3,7 @@ package epoch
 import (
 	"context"
 	"database/sql"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/campaign"
+	"github.com/firstcome/firstcome/internal/codes"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
@@ -92,6 +94,9 @@ func reconcilingOf(t *sqldb.Tx, s campaign.Row) (r storedReconcile, is bool, err
 // adopt is the transaction of Adopt.
 func (e *Epochs) adopt(t *sqldb.Tx, s campaign.Row, actor string, g recovery.GateState, absent []firstcome.Coupon, complete bool) (a recovery.Adopted, err error) {
 	terms, before, err := e.gateTerms(t, &s, g)
+	if err == nil {
+		err = compareCodes(t, s.ID, g.Codes)
+	}
 	if err != nil {
 		return a, err
 	}
@@ -133,6 +138,37 @@ func (e *Epochs) adopt(t *sqldb.Tx, s campaign.Row, actor string, g recovery.Gat
 	return made.adopted(), err
 }
 
+// compareCodes returns recovery.ErrOtherCodes if the ledger's lists of imported codes do not begin as the gate notes that they were when the campaign
+// was resumed: coupons would get other codes than they had.
+func compareCodes(t *sqldb.Tx, id firstcome.CampaignID, atGate string) error {
+	var noted campaign.NotedLists
+	if atGate == "" {
+		return nil
+	}
+	if err := json.Unmarshal([]byte(atGate), &noted); err != nil {
+		return fmt.Errorf("read what the gate notes of imported codes: %w", err)
+	}
+	for _, list := range noted.Lists {
+		var digest codes.Digest
+		entries := int64(0)
+		rows, err := t.Query(`SELECT e.mac FROM code_lists l JOIN code_entries e ON e.campaign_id = l.campaign_id AND e.prize_id = l.prize_id
+			WHERE l.campaign_id = ? AND l.prize_id = ? AND e.entry <= l.entries AND e.entry <= ? ORDER BY e.entry`, string(id), string(list.Prize), list.Entries)
+		err = sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
+			mac, err := sqldb.One[[]byte](take)
+			digest.Add(mac)
+			entries++
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if entries != list.Entries || hex.EncodeToString(digest[:]) != list.Digest {
+			return fmt.Errorf("%w: of the list %q, %d of %d entries are there", recovery.ErrOtherCodes, list.Prize, entries, list.Entries)
+		}
+	}
+	return nil
+}
+
 // gateTerms returns the terms by which the gate decides, and the payload of the ledger's terms. If the ledger has a change that the gate
 // lacks, gateTerms concludes it first, as a rebuild does, and returns the ledger's terms.
 func (e *Epochs) gateTerms(t *sqldb.Tx, s *campaign.Row, g recovery.GateState) (terms firstcome.Terms, before string, err error) {
@@ -149,6 +185,8 @@ func (e *Epochs) gateTerms(t *sqldb.Tx, s *campaign.Row, g recovery.GateState) (
 	if terms, err = campaign.DecodeTerms(g.Payload); err != nil {
 		return terms, before, fmt.Errorf("read the terms that the gate keeps: %w", err)
 	}
+	terms.Burnt += terms.Quantity - g.Quantity // by voids since the terms were set
+	terms.Quantity = g.Quantity
 	if g.Log != nil {
 		terms.Log = g.Log
 	}
@@ -191,7 +229,7 @@ func voidBehind(t *sqldb.Tx, s *campaign.Row, actor string, version int64, at ti
 			return err
 		}
 		s.Position++
-		if err := campaign.InsertChange(t, s.ID, version+int64(n)+1, firstcome.ChangeVoid, campaign.VoidPayload(c.Number, c.User), at); err != nil {
+		if err := campaign.InsertChange(t, s.ID, version+int64(n)+1, firstcome.ChangeVoid, campaign.VoidPayload(c.Number, c.User, false), at); err != nil {
 			return err
 		}
 		if _, err := t.Change(`UPDATE coupons SET voided_at = ?, void_reason = ? WHERE campaign_id = ? AND number = ?`,

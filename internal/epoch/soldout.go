@@ -89,6 +89,7 @@ type quantityFrom struct {
 // soldOutBy returns the input of firstSoldOut except the coupons: the quantities in version order, the voids in time
 // order, and the open dead letters in number order. It skips terms that cannot be read.
 func soldOutBy(ctx context.Context, s *sqldb.Snapshot, id firstcome.CampaignID) (terms []quantityFrom, voids []time.Time, letters []firstcome.Coupon, err error) {
+	burns := false // then voids return no stock
 	rows, err := s.QueryContext(ctx, `SELECT version, payload, changed_at FROM changes
 		WHERE campaign_id = ? AND kind IN ('terms', 'reconcile') AND NOT refused ORDER BY version`, string(id))
 	err = sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
@@ -98,7 +99,8 @@ func soldOutBy(ctx context.Context, s *sqldb.Snapshot, id firstcome.CampaignID) 
 			return err
 		}
 		if read, err := campaign.DecodeTerms(payload); err == nil {
-			v.quantity = read.Quantity
+			v.quantity = read.Quantity + read.Burnt
+			burns = burns || read.HasImported()
 			terms = append(terms, v)
 		}
 		return nil
@@ -110,6 +112,9 @@ func soldOutBy(ctx context.Context, s *sqldb.Snapshot, id firstcome.CampaignID) 
 	voids, err = sqldb.AllRows(rows, err, func(take sqldb.Scan) (at time.Time, err error) { return at, take(sqldb.Time(&at)) })
 	if err != nil {
 		return nil, nil, nil, err
+	}
+	if burns {
+		voids = nil
 	}
 	rows, err = s.QueryContext(ctx, `SELECT payload FROM dead_letters
 		WHERE campaign_id = ? AND number IS NOT NULL AND user_id IS NOT NULL AND resolved_at IS NULL ORDER BY number`, string(id))

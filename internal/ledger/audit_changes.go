@@ -21,7 +21,12 @@ func (b *Tables) changes(ctx context.Context, id firstcome.CampaignID, each func
 		}
 		c.Wrong, c.Payload = campaign.DecodeChange(&c.Change, payload, 0), payload
 		switch c.Kind {
-		case firstcome.ChangePause, firstcome.ChangeResume, firstcome.ChangeClose:
+		case firstcome.ChangeResume: // it notes the lists of imported codes
+			var lists campaign.NotedLists
+			if json.Unmarshal([]byte(payload), &lists) != nil || payload != campaign.JSON(lists) {
+				c.Wrong = errResume
+			}
+		case firstcome.ChangePause, firstcome.ChangeClose:
 			if payload != campaign.Nothing {
 				c.Wrong = errKind
 			}

@@ -178,5 +178,8 @@ func (b *Tables) lost(ctx context.Context, id firstcome.CampaignID, each func(fi
 	}, `SELECT number, count FROM lost WHERE campaign_id = ? ORDER BY number`, string(id))
 }
 
-// errKind means that the payload of a pause, resume or close is not empty.
-var errKind = errors.New("it is a pause, resume or close, and its payload is not empty")
+// errKind means that the payload of a pause or close is not empty. errResume means that of a resume has more than the lists of imported codes.
+var (
+	errKind   = errors.New("it is a pause or close, and its payload is not empty")
+	errResume = errors.New("it is a resume, and its payload is neither empty nor has the lists of imported codes")
+)

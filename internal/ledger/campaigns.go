@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 
 	"github.com/firstcome/firstcome"
@@ -45,11 +46,12 @@ func (cs *Campaigns) Create(ctx context.Context, actor string, id firstcome.Camp
 			return err
 		}
 		_, err = t.Change(`INSERT INTO campaigns
-			(id, quantity, opens_at, closes_at, version, terms_version, applied, gate, epoch, ceiling, secret, decided_at, created_at, sold_out_at, pace, waitlist)
-			VALUES (?, ?, ?, ?, 1, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			(id, quantity, opens_at, closes_at, version, terms_version, applied, gate, epoch, ceiling, secret, decided_at, created_at, sold_out_at, pace, waitlist, burns, paused)
+			VALUES (?, ?, ?, ?, 1, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			id, campaign.QuantityColumn(terms.Quantity), sqldb.Micros(terms.OpensAt), sqldb.Micros(terms.ClosesAt),
 			cs.store.AppliedAt(1), cs.store.Gate, campaign.FirstEpoch, cs.store.Grant(&campaign.Row{Campaign: firstcome.Campaign{Terms: terms}}), cs.store.Fingerprint, now.UnixMicro(), now.UnixMicro(),
-			sqldb.Micros(cs.store.SoldOutAt(campaign.Row{}, terms, now)), campaign.PaceColumn(terms.Pace), terms.Waitlist)
+			sqldb.Micros(cs.store.SoldOutAt(campaign.Row{}, terms, now)), campaign.PaceColumn(terms.Pace), terms.Waitlist,
+			terms.HasImported(), terms.HasImported()) // it begins paused, until its codes are imported
 		if err != nil {
 			return err
 		}
@@ -89,12 +91,17 @@ func (cs *Campaigns) setTerms(t *sqldb.Tx, s campaign.Row, actor string, version
 	}
 	terms := was
 	edit(&terms)
-	terms.Skips = was.Skips
+	terms.Skips, terms.Burnt = was.Skips, was.Burnt
 	if was.Log != nil {
 		terms.Log = was.Log // edit must not move the log
 	}
 	if err := terms.CheckChange(was, cs.store.DecidesAt(s)); err != nil {
 		return 0, err
+	}
+	if terms.Quantity > was.Quantity || terms.MovesPrizes(was) {
+		if err := cs.store.CodesMissing(t.Query, s.ID, &terms); err != nil {
+			return 0, err
+		}
 	}
 	if terms.Quantity < s.InForce {
 		return 0, fmt.Errorf("%w: %d are in force", firstcome.ErrBelowInForce, s.InForce)
@@ -132,6 +139,17 @@ func (cs *Campaigns) setTerms(t *sqldb.Tx, s campaign.Row, actor string, version
 	return made.Version, campaign.AddLog(t, made.At, actor, "campaign.update", campaign.Entry{Campaign: s.ID, Detail: campaign.LogDetail(firstcome.ChangeTerms, before, payload)})
 }
 
+// MayIssue returns firstcome.ErrCodesMissing if a campaign lacks imported codes, so that nobody may be issued a coupon.
+func (cs *Campaigns) MayIssue(ctx context.Context, id firstcome.CampaignID) error {
+	s, err := cs.store.Campaign(ctx, id)
+	if err != nil || !s.Burns {
+		return err
+	}
+	return cs.store.CodesMissing(func(query string, args ...any) (*sql.Rows, error) {
+		return cs.db.Conclude.QueryContext(ctx, query, args...)
+	}, id, &s.Terms)
+}
+
 // ChangeState pauses, resumes or closes a campaign, and returns the new version. Doing so again changes nothing and returns 0. For a closed
 // campaign, pause and resume return ErrClosed. ErrPending means that an earlier change must reach the gate first. If from is not 0
 // and the campaign has a different version, the error is ErrStale. A campaign whose gate is another Redis can also be closed, even if
@@ -153,7 +171,13 @@ func (cs *Campaigns) ChangeState(ctx context.Context, actor string, id firstcome
 		if paused == s.Paused && closed == s.Closed {
 			return nil
 		}
-		made, err := cs.store.AddChange(t, s, to, campaign.Nothing)
+		payload := campaign.Nothing
+		if to == firstcome.ChangeResume {
+			if payload, err = cs.store.NoteCodes(t, s); err != nil {
+				return err
+			}
+		}
+		made, err := cs.store.AddChange(t, s, to, payload)
 		if err != nil {
 			return err
 		}

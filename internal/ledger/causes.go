@@ -24,6 +24,7 @@ var (
 	userHolds      = refusal{"user_holds_another", "is of a user who holds number %d"}
 	overQuantity   = refusal{"over_quantity", "is over the quantity of %d"}
 	aboveCeiling   = refusal{"above_ceiling", "is above %d, the highest number that the ledger has granted to the gate"}
+	noCode         = refusal{"no_code", "has a rank for which no code was imported"}
 	belowOne       = refusal{"malformed", "is not from 1 on"}
 	otherCampaign  = refusal{"malformed", "is of the campaign %q"}
 	badUser        = refusal{"malformed", "has no user: %v"}
@@ -46,7 +47,7 @@ func refuse(c firstcome.Coupon, why refusal, args ...any) error {
 // CauseCodes returns all codes that a dead letter's cause may have.
 func CauseCodes() []string {
 	return []string{
-		twiceDifferent.code, ofOtherEpoch.code, unknownTerms.code, userHolds.code, overQuantity.code, aboveCeiling.code, belowOne.code, unreadableCause, otherCause,
+		twiceDifferent.code, ofOtherEpoch.code, unknownTerms.code, userHolds.code, overQuantity.code, aboveCeiling.code, noCode.code, belowOne.code, unreadableCause, otherCause,
 	}
 }
 
@@ -56,7 +57,7 @@ var verbs = regexp.MustCompile(`%[dqv]`)
 var causeCode = func() string {
 	var cases strings.Builder
 	cases.WriteString(`CASE WHEN user_id IS NULL THEN '` + unreadableCause + `'`)
-	for _, r := range []refusal{twiceDifferent, otherCoupon, ofOtherEpoch, unknownTerms, userHolds, overQuantity, aboveCeiling, belowOne, otherCampaign, badUser, badCode, badTicket, directTicket} {
+	for _, r := range []refusal{twiceDifferent, otherCoupon, ofOtherEpoch, unknownTerms, userHolds, overQuantity, aboveCeiling, noCode, belowOne, otherCampaign, badUser, badCode, badTicket, directTicket} {
 		fmt.Fprintf(&cases, ` WHEN cause LIKE '%%number %% %s%%' THEN '%s'`, verbs.ReplaceAllString(r.text, "%"), r.code)
 	}
 	return cases.String() + ` ELSE '` + otherCause + `' END`

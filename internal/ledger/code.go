@@ -95,10 +95,10 @@ func (x *codeIndex) numberWith(ctx context.Context, id firstcome.CampaignID, cod
 		return 0, ErrOtherSecret
 	}
 	number := x.store.Secret.NumberOf(id, code)
-	if number == 0 {
-		err = firstcome.ErrNoCoupon
+	if _, entry := status.Terms.Entry(number); number == 0 || entry > 0 { // of an imported code, our own finds nothing
+		return 0, firstcome.ErrNoCoupon
 	}
-	return number, err
+	return number, nil
 }
 
 // anywhere looks for a code in the campaigns that this node remembers, and then in those that were created since.
@@ -165,9 +165,15 @@ func (x *codeIndex) readable(ctx context.Context) (ids []firstcome.CampaignID, u
 func (x *codeIndex) among(ctx context.Context, ids []firstcome.CampaignID, code string) (Holding, error) {
 	var without Holding // the first number that has no coupon, for a reason
 	for _, id := range ids {
-		number := x.store.Secret.NumberOf(id, code)
-		if number == 0 {
+		if x.store.Secret.NumberOf(id, code) == 0 {
 			continue
+		}
+		number, err := x.numberWith(ctx, id, code)
+		if errors.Is(err, firstcome.ErrNoCoupon) || errors.Is(err, firstcome.ErrNoCampaign) { // a restored backup may not have a campaign that was remembered
+			continue
+		}
+		if err != nil {
+			return Holding{}, err
 		}
 		found, err := x.holding(ctx, id, number, code)
 		switch {

@@ -37,6 +37,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/campaign"
+	"github.com/firstcome/firstcome/internal/codes"
 	"github.com/firstcome/firstcome/internal/epoch"
 	"github.com/firstcome/firstcome/internal/sqldb"
 	"github.com/firstcome/firstcome/internal/sqlgate"
@@ -50,6 +51,7 @@ type Ledger struct {
 	Recorder   *Recorder
 	Epochs     *epoch.Epochs
 	Followers  *Followers
+	Codes      *codes.Lists
 	Deployment *Deployment
 
 	db    *sqldb.DB
@@ -118,8 +120,13 @@ func newLedger(d *sqldb.DB, o Options, fingerprint string) *Ledger {
 		d.Clock = o.Clock
 	}
 	r := campaign.New(d, campaign.Options{Secret: o.Secret, Fingerprint: fingerprint, Gate: o.Gate, Backlog: o.Backlog})
+	var box *codes.Box
+	if fingerprint != "" {
+		box = codes.NewBox(o.Secret)
+	}
 	return &Ledger{
-		Gate: sqlgate.New(r, o.MaxLine), Campaigns: &Campaigns{db: r.DB, store: r}, Epochs: epoch.New(r),
+		Codes: codes.NewLists(r, box),
+		Gate:  sqlgate.New(r, o.MaxLine), Campaigns: &Campaigns{db: r.DB, store: r}, Epochs: epoch.New(r),
 		Reads: &Reads{db: d, store: r, news: n, codes: newCodeIndex(r)}, Recorder: &Recorder{db: d, store: r},
 		Followers: &Followers{db: d}, Deployment: &Deployment{db: d},
 		db: d, store: r,

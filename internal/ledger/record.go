@@ -258,6 +258,10 @@ func (r *recording) check() error {
 	if err != nil {
 		return err
 	}
+	entries, err := r.entries()
+	if err != nil {
+		return err
+	}
 	for n := range r.fresh {
 		c := &r.fresh[n]
 		other := holders[c.User]
@@ -272,12 +276,30 @@ func (r *recording) check() error {
 			return refuse(*c, overQuantity, r.Quantity)
 		case c.Number > r.Ceiling:
 			return refuse(*c, aboveCeiling, r.Ceiling)
+		case entries != nil && !entries(c.Number):
+			return refuse(*c, noCode)
 		}
 		if r.look {
 			holders[c.User] = c
 		}
 	}
 	return nil
+}
+
+// entries returns what reports whether the list of imported codes has the entry of a number. It returns nil for a campaign without such codes.
+func (r *recording) entries() (func(number int64) bool, error) {
+	if !r.Burns || len(r.fresh) == 0 {
+		return nil, nil
+	}
+	terms, _, err := campaign.TermsInForce(r.Tx, r.Row) // prizes stay since the first number, so the coupons' own terms say the same
+	if err != nil {
+		return nil, err
+	}
+	has, err := campaign.CodeLists(r.Query, r.ID)
+	return func(number int64) bool {
+		list, entry := terms.Entry(number)
+		return entry <= has[list].Entries
+	}, err
 }
 
 // holders returns the coupons in force that the users of the fresh coupons hold, if look is set.

@@ -98,7 +98,13 @@ func (rc *Recorder) voidLetter(t *sqldb.Tx, actor string, letter int64, reason s
 	if r.Pending() {
 		return firstcome.ErrPending
 	}
-	made, err := rc.store.AddChange(t, r.Row, firstcome.ChangeVoid, campaign.VoidPayload(d.Number, d.User))
+	if r.Burns {
+		r.Quantity--
+	}
+	made, err := rc.store.AddChange(t, r.Row, firstcome.ChangeVoid, campaign.VoidPayload(d.Number, d.User, r.Burns))
+	if err == nil && r.Burns {
+		_, err = t.Change(`UPDATE campaigns SET quantity = ? WHERE id = ?`, campaign.QuantityColumn(r.Quantity), string(r.ID))
+	}
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/codes"
 	"github.com/firstcome/firstcome/internal/follow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
@@ -135,6 +136,7 @@ func isAnswer(err error) bool {
 		firstcome.ErrNoCampaign, firstcome.ErrNoCoupon, firstcome.ErrNoDeadLetter, ledger.ErrNoKey, firstcome.ErrCampaignExists, firstcome.ErrStale,
 		firstcome.ErrClosed, firstcome.ErrPending, firstcome.ErrNotRecorded, firstcome.ErrGateMismatch, record.ErrRefused, gate.ErrGone, gate.ErrGap,
 		firstcome.ErrNoTicket, firstcome.ErrServed, recovery.ErrSuperseded, gate.ErrUnnamed, follow.ErrFollowed, ledger.ErrNoFact, follow.ErrNoFollower, ledger.ErrNodeTaken,
+		firstcome.ErrNoList, codes.ErrNoEntry,
 	} {
 		if errors.Is(err, answer) {
 			return true

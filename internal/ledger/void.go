@@ -9,7 +9,8 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// Void voids a coupon: its stock returns, its number is never assigned again, and its user may claim again.
+// Void voids a coupon: its stock returns, its number is never assigned again, and its user may claim again. In a campaign with imported codes
+// the stock does not return: the quantity is lowered by one.
 // ErrNoCoupon and ErrAlreadyVoided mean that nothing was done. So does ErrNotRecorded: the ledger does not have
 // the number, and the caller must compare it with the gate's last number to know whether it may still arrive.
 // ErrPending means that an earlier change must reach the gate first.
@@ -37,10 +38,14 @@ func (cs *Campaigns) void(t *sqldb.Tx, s campaign.Row, actor string, number int6
 	if err := campaign.AddVoidFact(t, s, number); err != nil {
 		return c, err
 	}
-	s.QuarantineVoided()
+	if !s.Burns {
+		s.QuarantineVoided()
+	}
 	after := s
-	after.InForce--
-	made, err := cs.store.AddChange(t, after, firstcome.ChangeVoid, campaign.VoidPayload(number, c.User))
+	if after.InForce--; s.Burns {
+		after.Quantity--
+	}
+	made, err := cs.store.AddChange(t, after, firstcome.ChangeVoid, campaign.VoidPayload(number, c.User, s.Burns))
 	if err != nil {
 		return c, err
 	}
@@ -50,7 +55,7 @@ func (cs *Campaigns) void(t *sqldb.Tx, s campaign.Row, actor string, number int6
 	if err != nil {
 		return c, err
 	}
-	_, err = t.Change(`UPDATE campaigns SET in_force = ?, position = ? WHERE id = ?`, after.InForce, s.Position+1, string(s.ID))
+	_, err = t.Change(`UPDATE campaigns SET in_force = ?, quantity = ?, position = ? WHERE id = ?`, after.InForce, campaign.QuantityColumn(after.Quantity), s.Position+1, string(s.ID))
 	if err != nil {
 		return c, err
 	}

@@ -25,6 +25,7 @@ type Campaigns interface {
 	SetTerms(ctx context.Context, actor string, id firstcome.CampaignID, version int64, edit func(*firstcome.Terms)) (made int64, err error)
 	ChangeState(ctx context.Context, actor string, id firstcome.CampaignID, from int64, to firstcome.ChangeKind) (version int64, err error)
 	Void(ctx context.Context, actor string, id firstcome.CampaignID, number int64, reason string) (firstcome.Coupon, error)
+	MayIssue(ctx context.Context, id firstcome.CampaignID) error
 }
 
 // Letters is the part of a ledger that resolves dead letters for an Operator. ledger.Recorder implements it.
@@ -232,8 +233,11 @@ func (o *Operator) Estimate(ctx context.Context, id firstcome.CampaignID) (recov
 }
 
 // Issue asks for a coupon for each of users, in order and without another claim in between, bypassing the waiting line: see issue.Answerer. It is a
-// claim and not a change, so it ends no lease.
+// claim and not a change, so it ends no lease. firstcome.ErrCodesMissing means that the campaign lacks imported codes.
 func (o *Operator) Issue(ctx context.Context, order gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	if err := o.ledger.MayIssue(ctx, id); err != nil { // a pause does not stop it
+		return nil, err
+	}
 	return o.claims.Issue(ctx, order, id, users)
 }
 

@@ -123,6 +123,8 @@ func (d *desk) Applied(context.Context, firstcome.Change, bool) error {
 	return nil
 }
 
+func (d *desk) MayIssue(context.Context, firstcome.CampaignID) error { return d.fails["may issue"] }
+
 func (d *desk) Refusal(context.Context, firstcome.CampaignID, int64) (refusal, err error) {
 	return nil, nil
 }

@@ -77,6 +77,8 @@ type GateState struct {
 	// TermsVersion and Payload are the version and the text of the gate's terms. The ledger wrote the text.
 	TermsVersion int64
 	Payload      string
+	// Codes is the text of the lists of imported codes as of the last resume, as the ledger wrote it. It is empty without such lists.
+	Codes string
 }
 
 // A Mark identifies the state of the ledger that was loaded into a gate. While the ledger's Mark is the same, so are its coupons in force, its open
@@ -117,6 +119,7 @@ type Refill struct {
 	firstcome.Campaign
 	TermsVersion int64
 	Payload      string // the text of the terms: see GateState
+	Codes        string // the text of the lists of imported codes: see GateState
 	Epoch        int64  // the epoch that begins
 	// LastNumber is the highest number that the gate may have issued before. The next number is above it.
 	LastNumber int64
@@ -142,6 +145,8 @@ func (e *NoRoomError) Error() string {
 var (
 	// ErrMoved means that the ledger changed while it was loaded into a gate, so it must be loaded again.
 	ErrMoved = errors.New("the ledger changed while it was loaded")
+	// ErrOtherCodes means that a restored ledger lacks imported codes, or has others than the campaign was resumed with.
+	ErrOtherCodes = errors.New("the ledger's imported codes are not those with which the campaign was resumed: import them again in the same order, and reconcile again")
 	// ErrSuperseded means that a newer attempt at a rebuild has superseded this one, or is under way.
 	ErrSuperseded = errors.New("another node rebuilds the gate")
 )

@@ -94,9 +94,11 @@ func (g *Gate) changeArgs(change firstcome.Change, least gate.Witness) []string 
 	case firstcome.ChangeTerms:
 		t := change.Terms
 		return append(args, "quantity", quantityArg(t.Quantity), "opens_at", micros(t.OpensAt), "closes_at", micros(t.ClosesAt),
-			"pace", paceArg(t.Pace), "waitlist", flag(t.Waitlist), "log", logArg(t.Log), "terms", change.Payload, "before", formatInt(change.Before))
+			"pace", paceArg(t.Pace), "waitlist", flag(t.Waitlist), "log", logArg(t.Log), "terms", change.Payload, "paused", flag(change.Paused), "before", formatInt(change.Before))
 	case firstcome.ChangeVoid:
-		return append(args, "number", formatInt(change.Number), "user", string(change.User))
+		return append(args, "number", formatInt(change.Number), "user", string(change.User), "burns", flag(change.Burns))
+	case firstcome.ChangeResume:
+		return append(args, "codes", change.Payload)
 	}
 	return args
 }

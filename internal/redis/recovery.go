@@ -130,7 +130,7 @@ func (rec *Recovery) Replace(ctx context.Context, r recovery.Rebuild, f recovery
 	args := []string{
 		"attempt", formatInt(r.Attempt), "run", f.RunID, "least", formatInt(loaded.Least), "most", formatInt(loaded.Most), "people", formatInt(loaded.People),
 		"group", group, "now", formatInt(fill.DecidedAt.UnixMicro()), "",
-		"epoch", formatInt(fill.Epoch), "version", formatInt(fill.Version), "terms_version", formatInt(fill.TermsVersion), "terms", fill.Payload,
+		"epoch", formatInt(fill.Epoch), "version", formatInt(fill.Version), "terms_version", formatInt(fill.TermsVersion), "terms", fill.Payload, "codes", fill.Codes,
 		"quantity", quantityArg(fill.Quantity), "opens_at", micros(fill.OpensAt), "closes_at", micros(fill.ClosesAt),
 		"paused", flag(fill.Paused), "closed", flag(fill.Closed), "issued", formatInt(fill.Issued), "last_number", formatInt(fill.LastNumber),
 		"drained_through", formatInt(fill.LastNumber), "ceiling", formatInt(min(fill.Ceiling, unlimited)),
@@ -179,6 +179,7 @@ func (rec *Recovery) GateState(ctx context.Context, r gate.Revision) (s recovery
 		}
 	}
 	s.DecidedAt, s.TermsVersion, s.Payload = a.instant("decided_at"), a.integer("terms_version"), a.text("terms")
+	s.Codes = a.text("codes")
 	return s, wrap(a.err, "look at %s", r.Campaign)
 }
 

@@ -288,3 +288,26 @@ func TestTheRightsInTheManualAreThoseThatAreTried(t *testing.T) {
 		t.Errorf("docs/operate.md does not have the rights %s", redis.Rights)
 	}
 }
+
+// TestP11AVoidOfAnImportedCodeLowersTheQuantity: its stock does not come back, and such a campaign begins paused.
+func TestP11AVoidOfAnImportedCodeLowersTheQuantity(t *testing.T) {
+	url := services.Redis.Database(t)
+	s := &shop{t: t, url: url, gate: open(t, url), client: connect(t, url), alarms: make(stage.Alarms, 100)}
+	s.apply(firstcome.Change{Version: 1, Kind: firstcome.ChangeTerms, Epoch: 1, Terms: firstcome.Terms{Quantity: 3, Imported: true}, Paused: true})
+	s.want(s.gate, crowd(0, 1), "paused")
+	s.apply(firstcome.Change{Version: 2, Kind: firstcome.ChangeResume, Payload: `{"lists":[]}`})
+	s.want(s.gate, crowd(0, 4), "issued:1", "issued:2", "issued:3", "sold_out")
+	void := firstcome.Change{Version: 3, Kind: firstcome.ChangeVoid, Number: 1, User: "user-0", Burns: true}
+	s.apply(void)
+	s.apply(void) // a repeat changes nothing
+	s.want(s.gate, []firstcome.UserID{"user-0", "user-1", "user-9"}, "sold_out", "already_issued:2", "sold_out")
+	s.apply(firstcome.Change{Version: 4, Kind: firstcome.ChangeVoid, Number: 1, User: "user-9", Burns: true}) // of a dead letter that the gate does not have
+	if state := s.state(); state.InForce != 2 || state.Issued != 3 {
+		t.Errorf("the state is %+v", state)
+	}
+	quantity, err := s.do("HGET", keysOf[0], "quantity").ToString()
+	stage.Must(t, err)
+	if codes, err := s.do("HGET", keysOf[0], "codes").ToString(); err != nil || codes != `{"lists":[]}` || quantity != "1" {
+		t.Errorf("the gate keeps the quantity %s and %q, %v", quantity, codes, err)
+	}
+}

@@ -49,6 +49,8 @@ var tables = []table{
 	{"changes", "version", "INSERT UPDATE"},
 	{"dead_letters", "source", "INSERT UPDATE"},
 	{"lost", "number", "INSERT"},
+	{"code_lists", "entries", "INSERT UPDATE"},
+	{"code_entries", "entry", "INSERT UPDATE"},
 	{"proofs", "campaign_id", "INSERT UPDATE"},
 	{"gate_runs", "run", "INSERT UPDATE"},
 	{"journals", "topic", "INSERT UPDATE"},

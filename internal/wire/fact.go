@@ -27,6 +27,9 @@ func FactOf(f *firstcome.Fact, t *firstcome.Terms) Fact {
 	}
 	user := string(c.User)
 	wire.UserID, wire.Code, wire.TermsVersion, wire.At = &user, &c.Code, &c.TermsVersion, Time(f.At())
+	if _, entry := t.Entry(c.Number); entry > 0 {
+		wire.Code = nil // an imported code is in no fact
+	}
 	rank := t.Rank(c.Number)
 	wire.Rank, wire.Prize = &rank, PrizeOf(t, rank)
 	wire.Generation, wire.Ticket, wire.Direct = place(c.Generation), place(c.Ticket), c.Direct

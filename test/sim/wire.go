@@ -436,3 +436,6 @@ func (p paper) Void(ctx context.Context, actor string, id firstcome.CampaignID, 
 	ctx = context.WithoutCancel(ctx)
 	return ask(ctx, p.wire, "the ledger", show("to void number", number), func() (firstcome.Coupon, error) { return p.Ledger.Void(ctx, actor, id, number, reason) })
 }
+
+// MayIssue is operate.Campaigns's. No campaign has imported codes here.
+func (paper) MayIssue(context.Context, firstcome.CampaignID) error { return nil }

@@ -79,7 +79,7 @@ WHERE k.id = :campaign
 
 -- name: terms
 -- breaks: changes
--- The campaign has the quantity and the window of its last terms. A lower quantity, and prizes that move, are only proposed until another gate has applied them.
+-- The campaign has the quantity and the window of its last terms. Voids that burn lower the quantity. A lower quantity in terms, and prizes that move, are only proposed until another gate has applied them.
 -- says: the campaign has the terms of version {terms_version}, quantity {quantity}, window {opens_at} to {closes_at}; its changes have version {version}, quantity {its_quantity}, window {its_opens_at} to {its_closes_at}
 WITH terms AS (
     SELECT version, kind, quantity, opens_at, closes_at, CASE WHEN payload LIKE '%"before_number":%' THEN 1 ELSE 0 END AS moves,
@@ -93,18 +93,19 @@ in_force AS (
       AND NOT (k.gate <> 'ledger' AND t.kind = 'terms' AND t.version > k.applied AND t.earlier IS NOT NULL
         AND (t.quantity IS NOT NULL AND (t.quantity_before IS NULL OR t.quantity < t.quantity_before) OR t.moves = 1 AND k.terms_version < t.version))
 )
-SELECT k.terms_version, k.quantity, k.opens_at, k.closes_at, t.version, t.quantity AS its_quantity, t.opens_at AS its_opens_at, t.closes_at AS its_closes_at
+SELECT k.terms_version, k.quantity, k.opens_at, k.closes_at, t.version, t.quantity - b.burnt AS its_quantity, t.opens_at AS its_opens_at, t.closes_at AS its_closes_at
 FROM campaigns k CROSS JOIN in_force i JOIN terms t ON t.version = i.version
+CROSS JOIN (SELECT COUNT(*) AS burnt FROM in_force i JOIN changes v ON v.campaign_id = :campaign AND v.version > i.version AND v.kind = 'void' AND v.payload LIKE '%"burns":true%') b
 WHERE k.id = :campaign
-  AND (k.terms_version <> t.version OR COALESCE(k.quantity, -1) <> COALESCE(t.quantity, -1)
+  AND (k.terms_version <> t.version OR COALESCE(k.quantity, -1) <> COALESCE(t.quantity - b.burnt, -1)
     OR COALESCE(k.opens_at, -1) <> COALESCE(t.opens_at, -1) OR COALESCE(k.closes_at, -1) <> COALESCE(t.closes_at, -1));
 
 -- name: phase
 -- breaks: changes
--- The campaign is paused and closed according to its changes since the last reconcile.
+-- The campaign is paused and closed according to its changes since the last reconcile. One that burns begins paused.
 -- says: the campaign is paused: {paused}, closed: {closed}; by its changes paused: {was_paused}, closed: {was_closed}
 SELECT CASE WHEN k.paused THEN 'yes' ELSE 'no' END AS paused, CASE WHEN k.closed THEN 'yes' ELSE 'no' END AS closed,
-    CASE WHEN t.last_pause > t.last_resume THEN 'yes' ELSE 'no' END AS was_paused, CASE WHEN t.closes > 0 THEN 'yes' ELSE 'no' END AS was_closed
+    CASE WHEN t.last_pause > t.last_resume OR k.burns AND t.last_resume = 0 THEN 'yes' ELSE 'no' END AS was_paused, CASE WHEN t.closes > 0 THEN 'yes' ELSE 'no' END AS was_closed
 FROM campaigns k
 CROSS JOIN (
     SELECT COALESCE(MAX(CASE WHEN kind = 'pause' THEN version END), 0) AS last_pause, COALESCE(MAX(CASE WHEN kind = 'resume' THEN version END), 0) AS last_resume,
@@ -112,7 +113,7 @@ CROSS JOIN (
     FROM changes WHERE campaign_id = :campaign
 ) t
 WHERE k.id = :campaign
-  AND ((t.reconcile = 0 OR t.last_pause > t.reconcile OR t.last_resume > t.reconcile) AND CASE WHEN k.paused THEN 1 ELSE 0 END <> CASE WHEN t.last_pause > t.last_resume THEN 1 ELSE 0 END
+  AND ((t.reconcile = 0 OR t.last_pause > t.reconcile OR t.last_resume > t.reconcile) AND CASE WHEN k.paused THEN 1 ELSE 0 END <> CASE WHEN t.last_pause > t.last_resume OR k.burns AND t.last_resume = 0 THEN 1 ELSE 0 END
     OR t.reconcile = 0 AND CASE WHEN k.closed THEN 1 ELSE 0 END <> CASE WHEN t.closes > 0 THEN 1 ELSE 0 END);
 
 -- name: turns
@@ -121,10 +122,11 @@ WHERE k.id = :campaign
 -- says: version {version}, a {kind}, changes nothing, because version {earlier}, a {earlier_kind}, came before it
 SELECT version, kind, earlier, earlier_kind
 FROM (
-    SELECT version, kind, LAG(version) OVER (ORDER BY version) AS earlier, LAG(kind) OVER (ORDER BY version) AS earlier_kind
-    FROM changes WHERE campaign_id = :campaign AND kind IN ('pause', 'resume', 'close', 'reconcile')
+    SELECT h.version, h.kind, LAG(h.version) OVER (ORDER BY h.version) AS earlier, LAG(h.kind) OVER (ORDER BY h.version) AS earlier_kind, CASE WHEN k.burns THEN 1 ELSE 0 END AS burns
+    FROM campaigns k JOIN changes h ON h.campaign_id = k.id
+    WHERE k.id = :campaign AND h.kind IN ('pause', 'resume', 'close', 'reconcile')
 ) h
-WHERE kind = 'pause' AND earlier_kind = 'pause' OR kind = 'resume' AND (earlier_kind IS NULL OR earlier_kind = 'resume') OR kind <> 'reconcile' AND earlier_kind = 'close'
+WHERE kind = 'pause' AND (earlier_kind = 'pause' OR earlier_kind IS NULL AND burns = 1) OR kind = 'resume' AND (earlier_kind IS NULL AND burns = 0 OR earlier_kind = 'resume') OR kind <> 'reconcile' AND earlier_kind = 'close'
 ORDER BY version;
 
 -- name: terms_after_close
@@ -180,7 +182,7 @@ WHERE k.id = :campaign
 
 -- name: sold_out
 -- breaks: counters
--- If the ledger decides, the campaign sold out when a coupon or new terms first left no stock. Another gate keeps that time until the campaign is retired. Then the whole quantity
+-- If the ledger decides, the campaign sold out when a coupon or new terms first left no stock. In one that burns, a void lowers the quantity, too. Another gate keeps that time until the campaign is retired. Then the whole quantity
 -- is in force, or something has changed since.
 -- says: the campaign first sold out at {sold_out_at}, but by its coupons and changes at {left_nothing_at}
 WITH totals AS (SELECT terms_version, COUNT(*) AS coupons, MAX(number) AS number FROM coupons WHERE campaign_id = :campaign GROUP BY terms_version),
@@ -195,9 +197,13 @@ points AS (
     UNION ALL
     SELECT position, count, NULL, NULL FROM facts WHERE campaign_id = :campaign AND kind = 'coupon.voided'
 ),
-stock AS (SELECT issued_at, terms_version, position - 2 * SUM(voids) OVER (ORDER BY position ROWS UNBOUNDED PRECEDING) AS in_force FROM points),
+stock AS (
+    SELECT issued_at, terms_version, position - SUM(voids) OVER (ORDER BY position ROWS UNBOUNDED PRECEDING) AS issued,
+        SUM(voids) OVER (ORDER BY position ROWS UNBOUNDED PRECEDING) AS voids
+    FROM points
+),
 history AS (
-    SELECT h.kind, h.quantity, h.changed_at, h.refused,
+    SELECT h.version, h.kind, h.quantity, h.changed_at, h.refused, SUM(CASE WHEN h.kind = 'void' THEN 1 ELSE 0 END) OVER (ORDER BY h.version ROWS UNBOUNDED PRECEDING) AS voids,
         COALESCE(SUM(t.coupons) OVER (ORDER BY h.version ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)
             - SUM(CASE WHEN h.kind = 'void' THEN 1 ELSE 0 END) OVER (ORDER BY h.version ROWS UNBOUNDED PRECEDING) AS in_force
     FROM changes h LEFT JOIN totals t ON t.terms_version = h.version
@@ -205,8 +211,8 @@ history AS (
 ),
 moments AS (
     SELECT s.issued_at AS at
-    FROM stock s JOIN changes h ON h.campaign_id = :campaign AND h.version = s.terms_version AND h.kind IN ('terms', 'reconcile')
-    WHERE s.in_force >= h.quantity
+    FROM campaigns k CROSS JOIN stock s JOIN history h ON h.version = s.terms_version AND h.kind IN ('terms', 'reconcile')
+    WHERE k.id = :campaign AND s.issued - CASE WHEN k.burns THEN h.voids ELSE s.voids END >= h.quantity
     UNION ALL
     SELECT changed_at FROM history WHERE kind = 'terms' AND NOT refused AND quantity <= in_force
 )

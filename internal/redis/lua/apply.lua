@@ -9,7 +9,8 @@
 --       of terms: quantity, opens_at and closes_at ('' for none), pace ('' for none), waitlist (1 or 0), log: topic, partition and first
 --                 offset of the line's log, with spaces between, or '' for none. A line that has a log keeps it; terms: all terms as a text, which
 --                 is kept for the ledger, and not read; before: the change is refused if this number or a later one was given; 0 for never
---       of void:  number, user
+--       of void:  number, user, burns (1 if its stock does not come back: the quantity is lowered by one)
+--       of resume: codes, a text of the lists of imported codes, which is kept for the ledger, and not read
 -- Returns one of
 --   {'applied', epoch}  the change is applied, now or earlier
 --   {'refused', epoch}  the quantity was below the coupons in force, or a number was given that must not be, now or earlier. The version
@@ -80,7 +81,7 @@ end
 send_away(closed_since(g, narrowed(g, g.closes_at)), g.quantity) -- a window may have closed though no script has noticed
 
 if a.kind == 'pause' then return write('paused', '1') end
-if a.kind == 'resume' then return write('paused', '0') end
+if a.kind == 'resume' then return write('paused', '0', 'codes', a.codes) end
 if a.kind == 'close' then
   send_away(g.now, g.quantity)
   return write('closed', '1', 'closed_at', integer(g.now))
@@ -88,14 +89,17 @@ end
 
 if a.kind == 'void' then
   local entry = redis.call('HGET', holders_key, a.user)
-  if not entry or struct.unpack('>I6', entry) ~= tonumber(a.number) then return write() end
-  begin_quarantine(g, quarantine_for, is_sold_out)
-  g.quarantined = g.quarantined + 1
+  local quantity = a.burns == '1' and g.quantity - 1 or g.quantity
+  if not entry or struct.unpack('>I6', entry) ~= tonumber(a.number) then return write('quantity', integer(quantity)) end
+  if a.burns ~= '1' then
+    begin_quarantine(g, quarantine_for, is_sold_out)
+    g.quarantined = g.quarantined + 1
+  end
   -- This write is first, because this user may not be allowed to run it. By itself it only delays claims.
   redis.call('HSET', campaign_key, 'quarantined_until', integer(g.quarantined_until))
   redis.call('HDEL', holders_key, a.user)
   if #entry >= SERVED then redis.call('HSET', tickets_key, a.user, string.sub(entry, ENTRY + 1, SERVED) .. OVER) end
-  return write('in_force', integer(g.in_force - 1))
+  return write('in_force', integer(g.in_force - 1), 'quantity', integer(quantity))
 end
 
 if a.kind ~= 'terms' then return redis.error_reply('ERR firstcome: no change is of the kind ' .. a.kind) end

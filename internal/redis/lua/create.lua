@@ -22,7 +22,7 @@ if now > tonumber(a['until']) then return {'late'} end
 local made = redis.pcall('XGROUP', 'CREATE', journal_key, a.group, '0', 'MKSTREAM')
 if type(made) == 'table' and made.err and not string.find(made.err, 'BUSYGROUP', 1, true) then return made end
 redis.call('HSET', campaign_key, 'layout', integer(LAYOUT), 'epoch', a.epoch, 'version', '1', 'terms_version', '1', 'terms', a.terms, 'quantity', a.quantity,
-  'opens_at', a.opens_at, 'closes_at', a.closes_at, 'paused', '0', 'closed', '0', 'in_force', '0', 'issued', '0', 'last_number', '0',
+  'opens_at', a.opens_at, 'closes_at', a.closes_at, 'paused', a.paused, 'closed', '0', 'in_force', '0', 'issued', '0', 'last_number', '0',
   'drained_through', '0', 'decided_at', integer(now), 'quarantined', '0', 'quarantined_until', '0', 'was_opens_at', '', 'was_closes_at', '',
   'was_sold_out', '0', 'run', this_run(), 'ceiling', a.ceiling, 'opened_at', '', 'sold_out_at', tonumber(a.quantity) == 0 and integer(now) or '', 'closed_at', '')
 if a.pace ~= '' then redis.call('HSET', campaign_key, 'line', new_line(a)) end

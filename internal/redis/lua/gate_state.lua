@@ -8,7 +8,7 @@
 --   The other values are fields of the campaign's hash; those that are not there are ''
 
 local FIELDS = {'epoch', 'version', 'last_number', 'drained_through', 'in_force', 'quantity', 'opens_at', 'closes_at', 'paused', 'closed', 'ceiling',
-  'closed_at', 'line', 'decided_at', 'terms_version', 'terms'}
+  'closed_at', 'line', 'decided_at', 'terms_version', 'terms', 'codes'}
 
 local c, instead = campaign('attempt', unpack(FIELDS))
 if not c or instead and not c.frozen then return instead end

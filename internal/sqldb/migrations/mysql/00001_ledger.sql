@@ -19,6 +19,7 @@ CREATE TABLE IF NOT EXISTS campaigns (
     terms_version BIGINT         NOT NULL,
     pace          BIGINT,
     waitlist      BOOLEAN        NOT NULL DEFAULT 0,
+    burns         BOOLEAN        NOT NULL DEFAULT 0,
     applied       BIGINT         NOT NULL,
     gate          VARBINARY(128) NOT NULL,
     epoch         BIGINT         NOT NULL,
@@ -158,6 +159,27 @@ CREATE TABLE IF NOT EXISTS lost (
     count         BIGINT         NOT NULL CHECK (count > 0),
     epoch         BIGINT         NOT NULL,
     PRIMARY KEY (campaign_id, number)
+) ENGINE = InnoDB, CHARACTER SET = utf8mb4, COLLATE = utf8mb4_bin;
+
+-- The lists of codes that other systems made. A reader sees the entries up to entries; an import writes above them.
+CREATE TABLE IF NOT EXISTS code_lists (
+    campaign_id   VARBINARY(64)  NOT NULL,
+    prize_id      VARBINARY(64)  NOT NULL, -- empty for a campaign without prizes
+    entries       BIGINT         NOT NULL DEFAULT 0 CHECK (entries >= 0),
+    digest        VARBINARY(32),
+    attempt       BIGINT         NOT NULL DEFAULT 0,
+    importing_at  BIGINT,
+    PRIMARY KEY (campaign_id, prize_id)
+) ENGINE = InnoDB, CHARACTER SET = utf8mb4, COLLATE = utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS code_entries (
+    campaign_id   VARBINARY(64)  NOT NULL,
+    prize_id      VARBINARY(64)  NOT NULL,
+    entry         BIGINT         NOT NULL CHECK (entry > 0),
+    sealed        VARBINARY(256) NOT NULL,
+    mac           VARBINARY(32)  NOT NULL,
+    PRIMARY KEY (campaign_id, prize_id, entry), -- P11: an entry is one rank's
+    UNIQUE INDEX code_entries_p11_once (mac)    -- P11: a code is in one place of the ledger
 ) ENGINE = InnoDB, CHARACTER SET = utf8mb4, COLLATE = utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS audit_log (

@@ -15,6 +15,7 @@ CREATE TABLE campaigns (
     terms_version BIGINT           NOT NULL,
     pace          BIGINT,
     waitlist      BOOLEAN          NOT NULL DEFAULT false,
+    burns         BOOLEAN          NOT NULL DEFAULT FALSE,
     applied       BIGINT           NOT NULL,
     gate          TEXT COLLATE "C" NOT NULL,
     epoch         BIGINT           NOT NULL,
@@ -161,6 +162,29 @@ CREATE TABLE lost (
 
 -- Finds the terms of a version, however many voids came after them.
 CREATE INDEX changes_terms ON changes (campaign_id, version) WHERE kind IN ('terms', 'reconcile');
+
+-- The lists of codes that other systems made. A reader sees the entries up to entries; an import writes above them.
+CREATE TABLE code_lists (
+    campaign_id   TEXT COLLATE "C" NOT NULL,
+    prize_id      TEXT COLLATE "C" NOT NULL, -- empty for a campaign without prizes
+    entries       BIGINT           NOT NULL DEFAULT 0 CHECK (entries >= 0),
+    digest        BYTEA,
+    attempt       BIGINT           NOT NULL DEFAULT 0,
+    importing_at  BIGINT,
+    PRIMARY KEY (campaign_id, prize_id)
+);
+
+CREATE TABLE code_entries (
+    campaign_id   TEXT COLLATE "C" NOT NULL,
+    prize_id      TEXT COLLATE "C" NOT NULL,
+    entry         BIGINT           NOT NULL CHECK (entry > 0),
+    sealed        BYTEA            NOT NULL,
+    mac           BYTEA            NOT NULL,
+    PRIMARY KEY (campaign_id, prize_id, entry) -- P11: an entry is one rank's
+);
+
+-- P11: a code is in one place of the ledger.
+CREATE UNIQUE INDEX code_entries_p11_once ON code_entries (mac);
 
 CREATE TABLE audit_log (
     id            BIGINT           NOT NULL GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -14,6 +14,7 @@ CREATE TABLE campaigns (
     terms_version INTEGER NOT NULL,
     pace          INTEGER,
     waitlist      INTEGER NOT NULL DEFAULT 0,
+    burns         INTEGER NOT NULL DEFAULT 0,
     applied       INTEGER NOT NULL,
     gate          TEXT    NOT NULL,
     epoch         INTEGER NOT NULL,
@@ -156,6 +157,30 @@ CREATE TABLE lost (
 
 -- Finds the terms of a version, however many voids came after them.
 CREATE INDEX changes_terms ON changes (campaign_id, version) WHERE kind IN ('terms', 'reconcile');
+
+-- The lists of codes that other systems made. A reader sees the entries up to entries; an import writes above them.
+CREATE TABLE code_lists (
+    campaign_id  TEXT    NOT NULL REFERENCES campaigns (id),
+    prize_id     TEXT    NOT NULL, -- empty for a campaign without prizes
+    entries      INTEGER NOT NULL DEFAULT 0 CHECK (entries >= 0),
+    digest       BLOB,
+    attempt      INTEGER NOT NULL DEFAULT 0,
+    importing_at INTEGER,
+    PRIMARY KEY (campaign_id, prize_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE code_entries (
+    campaign_id TEXT    NOT NULL,
+    prize_id    TEXT    NOT NULL,
+    entry       INTEGER NOT NULL CHECK (entry > 0),
+    sealed      BLOB    NOT NULL,
+    mac         BLOB    NOT NULL,
+    PRIMARY KEY (campaign_id, prize_id, entry), -- P11: an entry is one rank's
+    FOREIGN KEY (campaign_id, prize_id) REFERENCES code_lists (campaign_id, prize_id)
+) STRICT, WITHOUT ROWID;
+
+-- P11: a code is in one place of the ledger.
+CREATE UNIQUE INDEX code_entries_p11_once ON code_entries (mac);
 
 CREATE TABLE audit_log (
     id          INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,

@@ -1,10 +1,12 @@
-package main
+package listfile_test
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/firstcome/firstcome/internal/listfile"
 )
 
 // TestAFileOfUsersIsReadAsProgramsWriteIt wants exactly the ids, whatever other columns there are.
@@ -37,8 +39,8 @@ func TestAFileOfUsersIsReadAsProgramsWriteIt(t *testing.T) {
 		"an export":                      {text: "campaign_id,number,user_id,code\nc,1,+82 10,x\nc,2,\"a,\"\"b\"\" \",x\nc,3,user_id,x\n", want: "+82 10|a,\"b\" |user_id"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := userFile{name: "f", column: c.column, exact: c.exact}
-			got, err := f.read(strings.NewReader(c.text))
+			f := listfile.Users{Name: "f", Column: c.column, Exact: c.exact}
+			got, err := f.Read(strings.NewReader(c.text))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -94,8 +96,8 @@ func TestADoubtfulLineOfAFileOfUsersIsAMistake(t *testing.T) {
 		"many":                    {text: strings.Repeat("a b\n", 30), want: "f has 10 mistakes more"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := userFile{name: "f", column: c.column}
-			got, err := f.read(strings.NewReader(c.text))
+			f := listfile.Users{Name: "f", Column: c.column}
+			got, err := f.Read(strings.NewReader(c.text))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%q, %v", got, err)
 			}

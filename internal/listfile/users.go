@@ -1,4 +1,4 @@
-package main
+package listfile
 
 import (
 	"bufio"
@@ -17,17 +17,17 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A userFile is a file of users' ids: CSV as written by Excel, Sheets, psql and firstcome coupon export, text between tabs as written by mysql --batch
+// Users is a file of users' ids: CSV as written by Excel, Sheets, psql and firstcome coupon export, text between tabs as written by mysql --batch
 // and Excel, or one id a line.
 //
 // A wrong id would become a user who is issued a coupon. So each cell that is not clearly an id is a mistake, which is reported with its line.
-type userFile struct {
-	name   string
-	column string // the heading of the column of ids, or its number from 1 on; empty to find the column
-	exact  bool   // take each whole line as an id
+type Users struct {
+	Name   string // of the file, for people
+	Column string // the heading of the column of ids, or its number from 1 on; empty to find the column
+	Exact  bool   // take each whole line as an id
+	From   string // set by Read: describes the column of ids, for people
 
 	ids    []string
-	from   string // describes the column of ids, for people
 	errs   []error
 	missed int // number of mistakes that are not in errs
 }
@@ -36,41 +36,41 @@ type userFile struct {
 const mostMistakes = 20
 
 // wrong notes a mistake.
-func (f *userFile) wrong(line int, text string, args ...any) {
+func (f *Users) wrong(line int, text string, args ...any) {
 	if len(f.errs) == mostMistakes {
 		f.missed++
 		return
 	}
-	f.errs = append(f.errs, fmt.Errorf("%s line %d: %w", f.name, line, fmt.Errorf(text, args...)))
+	f.errs = append(f.errs, fmt.Errorf("%s line %d: %w", f.Name, line, fmt.Errorf(text, args...)))
 }
 
-// read reads the ids. Its error has every mistake, up to mostMistakes.
-func (f *userFile) read(in io.Reader) ([]string, error) {
+// Read reads the ids. Its error has every mistake, up to mostMistakes. Read may be called once.
+func (f *Users) Read(in io.Reader) ([]string, error) {
 	text, err := io.ReadAll(in)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", f.name, err)
+		return nil, fmt.Errorf("read %s: %w", f.Name, err)
 	}
-	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
-		return nil, fmt.Errorf("%s is UTF-16: save it as CSV UTF-8", f.name)
+	if isUTF16(text) {
+		return nil, fmt.Errorf("%s is UTF-16: save it as CSV UTF-8", f.Name)
 	}
 	text = bytes.TrimPrefix(text, []byte(byteOrderMark))
-	if f.exact {
+	if f.Exact {
 		f.readExact(text)
 	} else {
 		f.readRows(text)
 	}
 	if f.missed > 0 {
-		f.errs = append(f.errs, fmt.Errorf("%s has %s more", f.name, counted(int64(f.missed), "mistake", "s")))
+		f.errs = append(f.errs, fmt.Errorf("%s has %s more", f.Name, counted(f.missed, "mistake")))
 	}
 	if len(f.ids) == 0 && len(f.errs) == 0 {
-		f.errs = append(f.errs, fmt.Errorf("%s has no user ids", f.name))
+		f.errs = append(f.errs, fmt.Errorf("%s has no user ids", f.Name))
 	}
 	return f.ids, errors.Join(f.errs...)
 }
 
 // readExact takes each whole line as an id.
-func (f *userFile) readExact(text []byte) {
-	f.from = "each line"
+func (f *Users) readExact(text []byte) {
+	f.From = "each line"
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	lines.Buffer(nil, len(text)+1)
 	for n := 1; lines.Scan(); n++ {
@@ -81,7 +81,7 @@ func (f *userFile) readExact(text []byte) {
 }
 
 // take adds an id, or notes a mistake if it is no user id.
-func (f *userFile) take(line int, id string) {
+func (f *Users) take(line int, id string) {
 	if _, err := firstcome.ParseUserID(id); err != nil {
 		f.wrong(line, "%w", err)
 		return
@@ -89,49 +89,15 @@ func (f *userFile) take(line int, id string) {
 	f.ids = append(f.ids, id)
 }
 
-// A row is a line of cells. If cells contain line ends, line is the number of the row's first line.
-type row struct {
-	line  int
-	cells []string
-}
-
-// rows splits a text into rows of cells. The first line determines the separator.
-func (f *userFile) rows(text []byte) (all []row) {
-	first, _, _ := bytes.Cut(text, []byte("\n"))
-	if bytes.ContainsRune(first, '\t') { // mysql --batch quotes nothing, so quotation marks are part of the text
-		for n, line := range strings.Split(string(text), "\n") {
-			if line = strings.TrimSuffix(line, "\r"); line != "" {
-				all = append(all, row{n + 1, strings.Split(line, "\t")})
-			}
-		}
-		return all
-	}
-	reader := csv.NewReader(bytes.NewReader(text))
-	reader.FieldsPerRecord = -1
-	if !bytes.ContainsRune(first, ',') && bytes.ContainsRune(first, ';') { // Excel, in countries with a decimal comma
-		reader.Comma = ';'
-	}
-	for {
-		cells, err := reader.Read()
-		var bad *csv.ParseError
-		switch {
-		case errors.Is(err, io.EOF):
-			return all
-		case errors.As(err, &bad):
-			f.wrong(bad.StartLine, "%w", bad.Err)
-			return all // after a missing quotation mark, the cells are unknown
-		case err != nil:
-			f.errs = append(f.errs, err)
-			return all
-		}
-		line, _ := reader.FieldPos(0)
-		all = append(all, row{line, cells})
-	}
-}
-
 // readRows takes the ids from the column of ids.
-func (f *userFile) readRows(text []byte) {
-	rows := f.rows(text)
+func (f *Users) readRows(text []byte) {
+	rows, _, err := split(text)
+	var bad *csv.ParseError
+	if errors.As(err, &bad) {
+		f.wrong(bad.StartLine, "%w", bad.Err)
+	} else if err != nil {
+		f.errs = append(f.errs, err)
+	}
 	if len(rows) == 0 || len(f.errs) > 0 {
 		return
 	}
@@ -141,16 +107,16 @@ func (f *userFile) readRows(text []byte) {
 	if at < 0 {
 		return
 	}
-	f.from = "column " + strconv.Itoa(at+1)
+	f.From = "column " + strconv.Itoa(at+1)
 	first := rows[0].cells[at]
 	if headed {
-		f.from = "column " + first
+		f.From = "column " + first
 		rows = rows[1:]
 	}
 	for _, r := range rows {
 		switch {
 		case len(r.cells) != width:
-			f.wrong(r.line, "has %s, but the first line has %d: quote ids that contain a comma", counted(int64(len(r.cells)), "column", "s"), width)
+			f.wrong(r.line, "has %s, but the first line has %d: quote ids that contain a comma", counted(len(r.cells), "column"), width)
 		case exported: // coupon export writes ids exactly
 			f.take(r.line, r.cells[at])
 		case headed && r.cells[at] == first, r.line > 1 && slices.Contains(headings, heading(r.cells[at])):
@@ -205,26 +171,26 @@ var noBlanks = strings.NewReplacer(" ", "", "-", "", "_", "")
 func heading(cell string) string { return strings.ToLower(noBlanks.Replace(cell)) }
 
 // find returns the index of the column of ids, and whether the first row has headings. After a mistake the index is -1.
-func (f *userFile) find(rows []row) (at int, headed bool) {
+func (f *Users) find(rows []row) (at int, headed bool) {
 	first := rows[0]
-	if n, err := strconv.Atoi(f.column); err == nil {
+	if n, err := strconv.Atoi(f.Column); err == nil {
 		if n < 1 || n > len(first.cells) {
 			f.wrong(first.line, "has no column %d", n)
 			return -1, false
 		}
 		return n - 1, f.hasHeading(rows, n-1)
 	}
-	if f.column != "" {
+	if f.Column != "" {
 		for n, cell := range first.cells {
-			if cell == f.column && at == 0 {
+			if cell == f.Column && at == 0 {
 				at, headed = n+1, true
-			} else if cell == f.column {
+			} else if cell == f.Column {
 				f.wrong(first.line, "has two columns %q: give --column the number of one", cell)
 				return -1, false
 			}
 		}
 		if !headed {
-			f.wrong(first.line, "has no column %q, but %q", f.column, first.cells)
+			f.wrong(first.line, "has no column %q, but %q", f.Column, first.cells)
 		}
 		return at - 1, headed
 	}
@@ -243,7 +209,7 @@ func (f *userFile) find(rows []row) (at int, headed bool) {
 }
 
 // hasHeading reports whether the first cell of a column is a heading. A cell that only looks like one is a mistake.
-func (f *userFile) hasHeading(rows []row, at int) bool {
+func (f *Users) hasHeading(rows []row, at int) bool {
 	first := rows[0].cells[at]
 	if slices.Contains(headings, heading(first)) {
 		return true
