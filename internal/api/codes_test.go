@@ -78,6 +78,8 @@ func TestP11AnImportedCodeIsTheCodeOfItsRank(t *testing.T) {
 			t.Errorf("%s has a code: %s", what, text)
 		}
 	}
+	s.call("POST", "/v1/coupons/find", `{"code":"`+stage.Secret().Code("c", 1)+`"}`).want(t, 404, "") // our own code finds nothing
+	s.call("POST", "/v1/coupons/find", `{"code":"`+stage.Secret().Code("c", 2)+`"}`).want(t, 200, "")
 	if found := s.call("GET", "/v1/campaigns/c/audit", "").want(t, 200, ""); found.number("breaches", "total") != 0 {
 		t.Errorf("the audit finds %s", found.body)
 	}

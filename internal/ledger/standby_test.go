@@ -70,6 +70,7 @@ var concludes = map[string][]any{
 	"Heartbeat":        {recovery.Rebuild{Campaign: "c", Attempt: 1}},
 	"LastRebuild":      {firstcome.CampaignID("c")},
 	"LettersToResolve": {ledger.Letters{}},
+	"ByCode":           {"", stage.Secret().Code("c", 1)},
 	"ByImported":       {"A-1"},
 	"CodeOf":           {&firstcome.Coupon{Campaign: "c", Number: 1, Recorded: true}, &firstcome.Terms{Imported: true}},
 	"Entries":          {"c"},
