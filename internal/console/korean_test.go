@@ -99,6 +99,7 @@ func TestWhatIsFoundIsSaidInKorean(t *testing.T) {
 	for n, cause := range []string{
 		"number 1 is of epoch 1, the campaign is in 2", "number 2 is over the quantity of 2", "no route to host mars", "number 4 names another coupon in the ledger: a gate gave it twice",
 		"number 5 is of a user who holds number 3", "number 6 is above 5, the highest number that the ledger has granted to the gate", "number 7 has a code of 2 characters", "number 8 has the terms of version 9, the campaign is at 1",
+		"number 9 has a rank for which no code was imported",
 	} {
 		h.bury("spring", fmt.Sprint("user-", n), cause)
 	}
@@ -147,7 +148,7 @@ func TestWhatIsFoundIsSaidInKorean(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"다른 에폭의 게이트가 발급", "수량 초과", "그 밖의 원인", "번호가 이미 다른 쿠폰의 것", "고객이 이미 다른 쿠폰을 보유", "허용된 번호보다 큼", "쿠폰의 값이 잘못됨", "캠페인에 없던 조건으로 발급"} {
+	for _, want := range []string{"다른 에폭의 게이트가 발급", "수량 초과", "그 밖의 원인", "번호가 이미 다른 쿠폰의 것", "고객이 이미 다른 쿠폰을 보유", "허용된 번호보다 큼", "쿠폰의 값이 잘못됨", "캠페인에 없던 조건으로 발급", "가져온 코드가 없는 순위"} {
 		if got := runs.get("/console/recording").text(); strings.Count(got, want) < 2 { // in the table of causes, and at the letter
 			t.Errorf("a dead letter does not say %q: %s", want, got)
 		}

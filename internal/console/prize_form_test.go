@@ -226,6 +226,7 @@ func TestPrizesChangeUntilTheFirstNumber(t *testing.T) {
 	}
 	h.campaign("spring", 5)
 	h.claim("spring", "mina")
+	b.lang = "en"
 	if got := b.get("/console/campaigns/spring/terms"); !strings.Contains(got.text(), "A coupon has been issued, so no prizes can be added.") || strings.Contains(got.body, `name="prizes"`) {
 		t.Errorf("prizes can be added: %s", got.text())
 	}

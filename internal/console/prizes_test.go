@@ -180,6 +180,7 @@ func TestAVoidSaysThatARankIsNotGivenAgain(t *testing.T) {
 			t.Errorf("%s: several: %s", lang, got.text())
 		}
 	}
+	b.lang = "en"
 	d.turns(firstcome.ChangeClose)
 	if text := d.browser().get("/console/customer?campaign=winter&user_id=c").text(); !strings.Contains(text, "rank 3, 20% 할인, is not given again.") || strings.Contains(text, "The next is rank") || strings.Contains(text, "It takes the next rank") {
 		t.Errorf("a closed campaign: %s", text)

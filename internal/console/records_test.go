@@ -36,6 +36,16 @@ func TestTheAuditLogSaysWhoChangedWhat(t *testing.T) {
 	}
 }
 
+// TestTheAuditLogSaysThatCodesWereImported, and not which.
+func TestTheAuditLogSaysThatCodesWereImported(t *testing.T) {
+	h := openHouse(t)
+	stage.Must(t, stage.Err(h.config.Operator.Create(t.Context(), "a test", "spring", firstcome.Terms{Name: "Spring", Quantity: 2, Answer: firstcome.Recorded, Imported: true})))
+	stage.Must(t, stage.Err(h.ledger.Codes.Import(t.Context(), "a test", "spring", "", []string{"COFFEE-1", "COFFEE-2"})))
+	if got := h.browser().get("/console/audit-log?campaign=spring").text(); !strings.Contains(got, "imported codes") || strings.Contains(got, "COFFEE") {
+		t.Errorf("it says %s", got)
+	}
+}
+
 // TestAFilterOfTheAuditLogThatIsNoneIsRefusedInItsForm: the form keeps what was typed.
 func TestAFilterOfTheAuditLogThatIsNoneIsRefusedInItsForm(t *testing.T) {
 	h := openHouse(t)

@@ -84,7 +84,7 @@ var gatesBugs = []mutant{
 	},
 	{
 		bug:  "returned stock is claimable at once where nodes repeat refusals",
-		file: "internal/redis/lua/apply.lua", old: "  begin_quarantine(g, quarantine_for, is_sold_out)\n  g.quarantined = g.quarantined + 1\n", new: "  g.quarantined_until = g.clock\n",
+		file: "internal/redis/lua/apply.lua", old: "    begin_quarantine(g, quarantine_for, is_sold_out)\n    g.quarantined = g.quarantined + 1\n", new: "    g.quarantined_until = g.clock\n",
 		pkg: "./internal/redis", test: "Conforms",
 	},
 	{
