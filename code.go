@@ -81,7 +81,7 @@ func (s Secret) Key(purpose string) []byte { return s.mac("firstcome key\x00" + 
 var crockford = base32.NewEncoding("0123456789ABCDEFGHJKMNPQRSTVWXYZ").WithPadding(base32.NoPadding)
 
 // ParseCode returns the canonical form of a coupon code that a person typed or pasted: perhaps in lower case or full width, with O for 0, with I or
-// L for 1. Dashes, spaces, quotes, dots, underscores and invisible characters do not count.
+// L for 1. Dashes, spaces, quotes, dots, commas, underscores and invisible characters do not count.
 func ParseCode(text string) (string, error) {
 	code := strings.Map(codeRune, text)
 	if _, err := crockford.DecodeString(code); err != nil || len(code) != codeLength {
@@ -108,5 +108,5 @@ func codeRune(r rune) rune {
 	return r
 }
 
-// besideCode has the dashes, quotes, dots and invisible characters that are in no class of their kind.
-const besideCode = "−⁃ーｰ" + "'\"`´′″‚„" + ".·•․…。｡・･" + "͏ᅟᅠㅤﾠ︎️"
+// besideCode has the dashes, quotes, dots, commas and invisible characters that are in no class of their kind.
+const besideCode = "−⁃ーｰ" + "'\"`´′″‚„" + ".·•․…。｡・･,、､" + "͏ᅟᅠㅤﾠ︎️"

@@ -259,7 +259,7 @@ func TestACodeIsReadAsPeopleTypeIt(t *testing.T) {
 		code, strings.ToLower(code), "7ZK2-MOQ9 X4TI-B8RC", "7zk2m0q9x4tlb8rc",
 		"７ＺＫ２－Ｍ０Ｑ９　ｘ４ｔ１＿Ｂ８ＲＣ", "7ZK2–M0Q9—X4T1−B8RC", "7ZK2‐M0Q9‑X4T1\u00adB8RC", "7ZK2ーM0Q9·X4T1・B8RC",
 		"\ufeff7ZK2M0Q9\u200bX4T1B8RC\u200d\u2060\ufe0f", "“7ZK2M0Q9X4T1B8RC”.", "'7ZK2M0Q9X4T1B8RC'", "„7ZK2M0Q9X4T1B8RC“", "«7ZK2_M0Q9_X4T1_B8RC»",
-		"\t7ZK2.M0Q9.X4T1.B8RC\r\n", "`7ZK2\u00a0M0Q9\u202fX4T1\u3164B8RC`…",
+		"\t7ZK2.M0Q9.X4T1.B8RC\r\n", "`7ZK2\u00a0M0Q9\u202fX4T1\u3164B8RC`…", code + ",", code + "，", code + "、",
 	} {
 		if got, err := firstcome.ParseCode(text); got != code || err != nil {
 			t.Errorf("%q is %q, %v", text, got, err)

@@ -12,7 +12,7 @@ import (
 // TestP11TheNthRankOfAPrizeGetsTheNthEntry reads which entry each number gets, also after a rebuild skipped numbers.
 func TestP11TheNthRankOfAPrizeGetsTheNthEntry(t *testing.T) {
 	prizes := firstcome.Terms{Quantity: 9, Prizes: []firstcome.Prize{{ID: "drink", Quantity: 2, Imported: true}, {ID: "percent", Quantity: 2}, {ID: "ship", Imported: true}}}
-	skipped := prizes.Skip(1, 11) // the numbers 2 to 11 have no rank
+	skipped := prizes.WithSkip(1, 11) // the numbers 2 to 11 have no rank
 	for _, c := range []struct {
 		terms firstcome.Terms
 		want  string

@@ -55,8 +55,8 @@ func (t *Terms) NumberOf(rank int64) int64 {
 	return rank
 }
 
-// Skip returns the terms with one more Skip: an epoch has ended at the number through, and no coupon has the numbers above last.
-func (t Terms) Skip(last, through int64) Terms {
+// WithSkip returns the terms with one more Skip: an epoch has ended at the number through, and no coupon has the numbers above last.
+func (t Terms) WithSkip(last, through int64) Terms {
 	skipped := through - last
 	if n := len(t.Skips); n > 0 {
 		skipped += t.Skips[n-1].Skipped

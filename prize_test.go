@@ -47,7 +47,7 @@ func TestRanksFollowTheNumbersOfManyEpochs(t *testing.T) {
 				numbers = append(numbers, last)
 			}
 			if through := last + random.Int64N(5); through > last {
-				terms = terms.Skip(last, through)
+				terms = terms.WithSkip(last, through)
 				for number := last + 1; number <= through; number++ {
 					if got := terms.Rank(number); got != int64(len(numbers)) {
 						t.Fatalf("%+v: the skipped number %d has the rank %d after %v", terms.Skips, number, got, numbers)
@@ -72,9 +72,9 @@ func TestRanksFollowTheNumbersOfManyEpochs(t *testing.T) {
 }
 
 func TestAnEarlierTermsSkipsStayWhenALaterEpochEnds(t *testing.T) {
-	first := threePrizes().Skip(3, 10)
-	second := first.Skip(10, 20)
-	third := first.Skip(12, 20)
+	first := threePrizes().WithSkip(3, 10)
+	second := first.WithSkip(10, 20)
+	third := first.WithSkip(12, 20)
 	if len(first.Skips) != 1 || second.Rank(21) != 4 || third.Rank(21) != 6 || first.Rank(11) != 4 {
 		t.Errorf("%+v, %+v, %+v", first.Skips, second.Skips, third.Skips)
 	}

@@ -7,7 +7,7 @@ import (
 	"net/http"
 )
 
-// ImportCodes appends the codes of another system to the list of a prize, or of a campaign without prizes if prize is empty: all of them, or none. csv is
+// ImportCodes appends the codes of another system to the list of a prize. It appends all of them, or none. For a campaign without prizes, prize is empty. csv is
 // CSV whose first line has the heading code. If the list has these codes already, nothing is added, so an import may be repeated. A Problem with
 // status 422 has the mistakes of the file in Lines. An import of a million codes takes minutes, so give ctx a deadline, and give a client that WithHTTP
 // returned a long time-out.

@@ -120,7 +120,7 @@ func fill(w *os.File) error {
 	return errors.Join(err, raw.Control(func(fd uintptr) { full = syscall.SetNonblock(int(fd), false) }), full)
 }
 
-// endsByHangUp starts a command that ends by SIGHUP, also if whoever runs the tests ignores it, as nohup does.
+// endsByHangUp starts a command that ends by SIGHUP, even if the tests run under nohup, which ignores SIGHUP.
 var endsByHangUp = []string{"env", "--default-signal=HUP"}
 
 // TestAClosedTerminalStopsAServerInOrder sends SIGHUP as often as a terminal and its shell do.

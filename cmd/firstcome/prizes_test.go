@@ -198,22 +198,29 @@ func TestF82AReconcileTakesAllTermsOfTheGate(t *testing.T) {
 	stage.Same(t, "the terms", want, is)
 }
 
+// cutOffReconcile returns a deployment whose reconcile was cut off before a step. The restored ledger has forgotten an epoch: the gate's terms skip its numbers.
+func cutOffReconcile(t *testing.T, step string) *desk {
+	t.Helper()
+	d := newPrized(t, services.Ledgers[services.SQLite](t), drinks(1, 1))
+	d.kept("a")
+	b := d.backup()
+	d.kept("b")
+	d.empties()
+	d.issue("c", "e")
+	d = b.restore()
+	cut := &cutOff{d.ledger.Recorder, d.ledger.Epochs, d.remote.gate.recovery, step}
+	if _, err := recovery.New(cut, cut, cut, recovery.NewWatch(nil), nil).Reconcile(t.Context(), "op", "c"); !errors.Is(err, errCutOff) {
+		t.Fatalf("it ends with %v", err)
+	}
+	return d
+}
+
 // TestF83AReconcileThatARebuildEndsKeepsTheRanks cuts a reconcile off after the ledger has the gate's terms, with the numbers that they skip, and before it has
 // the gate's coupons. Then Redis is emptied, so that only a rebuild is possible, or the reconcile is cut off before its last step, so that one is enough.
 func TestF83AReconcileThatARebuildEndsKeepsTheRanks(t *testing.T) {
 	for step, want := range map[string][]string{"record": {"1:Drink", "3:Free shipping", "4:Free shipping"}, "switch": {"1:Drink", "2:20 %", "4:Free shipping"}} {
 		t.Run(step, func(t *testing.T) {
-			d := newPrized(t, services.Ledgers[services.SQLite](t), drinks(1, 1))
-			d.kept("a")
-			b := d.backup()
-			d.kept("b")
-			d.empties()
-			d.issue("c", "e")
-			d = b.restore()
-			cut := &cutOff{d.ledger.Recorder, d.ledger.Epochs, d.remote.gate.recovery, step}
-			if _, err := recovery.New(cut, cut, cut, recovery.NewWatch(nil), nil).Reconcile(t.Context(), "op", "c"); !errors.Is(err, errCutOff) {
-				t.Fatalf("it ends with %v", err)
-			}
+			d := cutOffReconcile(t, step)
 			if step == "record" {
 				d.empties()
 			} else {

@@ -18,6 +18,9 @@ func (cs *Lists) Freeze(ctx context.Context, id firstcome.CampaignID, prize firs
 	return &Frozen{i, list}, i.begin(ctx)
 }
 
+// Again repeats the transaction that began the import, as after a commit whose outcome is unknown.
+func (f *Frozen) Again(ctx context.Context) error { return f.begin(ctx) }
+
 // Continue appends the codes, and then counts them.
 func (f *Frozen) Continue(ctx context.Context) (appended, ended error) {
 	appended = f.append(ctx, f.list)

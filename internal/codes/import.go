@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -57,7 +58,8 @@ const maxDuplicates = 100
 // no imported codes, and ErrClosed for a campaign that is over.
 //
 // An import writes its entries above those that the list's row counts, in parts. Its last transaction counts them. Each part compares the attempt, so
-// of two imports one stops. The codes that a dead import left are freed by the next one.
+// of two imports one stops. The codes that a dead import left are freed by the next import. Each transaction may be repeated, because the outcome of its
+// commit may be unknown.
 func (cs *Lists) Import(ctx context.Context, actor string, id firstcome.CampaignID, prize firstcome.PrizeID, list []string) (Imported, error) {
 	done, err := cs.importAll(ctx, actor, id, prize, list)
 	return done, sqldb.Wrap(err, "import codes of %s", id)
@@ -95,21 +97,19 @@ type importing struct {
 	macs    [][]byte
 	attempt int64
 	entries int64 // of the list before
-	last    int64 // the last entry that has a row, though it may not count
 	digest  Digest
 }
 
 func (cs *Lists) importing(id firstcome.CampaignID, prize firstcome.PrizeID, list []string) *importing {
-	i := &importing{Lists: cs, id: id, prize: prize}
+	i := &importing{Lists: cs, id: id, prize: prize, attempt: int64(binary.BigEndian.Uint64(noMAC()) >> 1)}
 	for _, code := range list {
 		i.macs = append(i.macs, cs.box.MAC(code))
 	}
 	return i
 }
 
-// begin begins an attempt, unless another import wrote lately, and frees the codes that an earlier one left.
+// begin begins the attempt, unless another import wrote lately, and frees the codes that a dead import left.
 func (i *importing) begin(ctx context.Context) error {
-	i.attempt = int64(binary.BigEndian.Uint64(noMAC()) >> 1)
 	err := i.db.Repeat(ctx, func(t *sqldb.Tx) error {
 		s, err := i.store.RowToChange(t, i.id)
 		if err == nil && s.Secret != i.store.Fingerprint {
@@ -133,16 +133,17 @@ func (i *importing) begin(ctx context.Context) error {
 			return err
 		}
 		var digest []byte
+		var attempt int64
 		var running time.Time
-		err = t.Row(`SELECT entries, digest, importing_at FROM code_lists WHERE campaign_id = ? AND prize_id = ?`+i.db.Dialect.ForUpdate, string(i.id), string(i.prize)).
-			Scan(&i.entries, &digest, sqldb.Time(&running))
+		err = t.Row(`SELECT entries, digest, attempt, importing_at FROM code_lists WHERE campaign_id = ? AND prize_id = ?`+i.db.Dialect.ForUpdate, string(i.id), string(i.prize)).
+			Scan(&i.entries, &digest, &attempt, sqldb.Time(&running))
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			_, err = t.Change(`INSERT INTO code_lists (campaign_id, prize_id, attempt, importing_at) VALUES (?, ?, ?, ?)`, string(i.id), string(i.prize), i.attempt, now.UnixMicro())
 			return err
 		case err != nil:
 			return err
-		case !running.IsZero() && now.Before(running.Add(importTime)) && !now.Before(running):
+		case attempt != i.attempt && !running.IsZero() && now.Before(running.Add(importTime)) && !now.Before(running):
 			return firstcome.ErrImportRunning
 		}
 		copy(i.digest[:], digest)
@@ -157,20 +158,26 @@ func (i *importing) begin(ctx context.Context) error {
 
 // clear frees the codes of the entries above those that the list counts, in parts. Their rows stay, because a node may delete none: see append.
 func (i *importing) clear(ctx context.Context) error {
-	var last sql.NullInt64
-	err := i.db.Conclude.QueryRowContext(ctx, `SELECT MAX(entry) FROM code_entries WHERE campaign_id = ? AND prize_id = ?`, string(i.id), string(i.prize)).Scan(&last)
-	i.last = max(i.entries, last.Int64)
-	for from := i.entries + 1; err == nil && from <= i.last; from += importPart {
-		err = i.step(ctx, func(t *sqldb.Tx) error {
-			for entry := from; entry < from+importPart && entry <= i.last; entry++ {
-				if err := i.replace(t, entry, []byte{0}, noMAC()); err != nil {
-					return err
-				}
+	for from, last := i.entries+1, int64(math.MaxInt64); from <= last; from += importPart {
+		err := i.step(ctx, func(t *sqldb.Tx) (err error) {
+			last, err = i.last(t)
+			for entry := from; err == nil && entry < from+importPart && entry <= last; entry++ {
+				err = i.replace(t, entry, []byte{0}, noMAC())
 			}
-			return nil
+			return err
 		})
+		if err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
+}
+
+// last returns the last entry of the list that has a row, though it may not count.
+func (i *importing) last(t *sqldb.Tx) (int64, error) {
+	var last sql.NullInt64
+	err := t.Row(`SELECT MAX(entry) FROM code_entries WHERE campaign_id = ? AND prize_id = ?`, string(i.id), string(i.prize)).Scan(&last)
+	return last.Int64, err
 }
 
 // noMAC returns random bytes, which are the HMAC of no code.
@@ -193,7 +200,7 @@ func (i *importing) step(ctx context.Context, do func(*sqldb.Tx) error) error {
 		if err != nil {
 			return err
 		}
-		n, err := t.Change(`UPDATE code_lists SET importing_at = ? WHERE campaign_id = ? AND prize_id = ? AND attempt = ? AND importing_at IS NOT NULL`,
+		n, err := t.Change(`UPDATE code_lists SET importing_at = ? WHERE campaign_id = ? AND prize_id = ? AND attempt = ?`,
 			now.UnixMicro(), string(i.id), string(i.prize), i.attempt)
 		if err == nil && n == 0 {
 			err = firstcome.ErrImportRunning
@@ -262,12 +269,16 @@ func (i *importing) append(ctx context.Context, list []string) error {
 	for from := 0; from < len(list); from += importPart {
 		part := list[from:min(from+importPart, len(list))]
 		err := i.step(ctx, func(t *sqldb.Tx) error {
+			last, err := i.last(t)
+			if err != nil {
+				return err
+			}
 			var args []any
 			fresh := 0
 			for n, code := range part {
 				at := At{Campaign: i.id, Prize: i.prize, Entry: i.entries + int64(from+n) + 1}
 				sealed, mac := i.box.Seal(at, code), i.macs[from+n]
-				if at.Entry <= i.last { // an import that died left its row
+				if at.Entry <= last { // a dead import left its row, or this transaction is repeated
 					if err := i.replace(t, at.Entry, sealed, mac); err != nil {
 						return err
 					}
@@ -279,7 +290,7 @@ func (i *importing) append(ctx context.Context, list []string) error {
 			if fresh == 0 {
 				return nil
 			}
-			_, err := t.Change(sqldb.Repeated(`INSERT INTO code_entries (campaign_id, prize_id, entry, sealed, mac) VALUES %s`, `(?, ?, ?, ?, ?)`, fresh), args...)
+			_, err = t.Change(sqldb.Repeated(`INSERT INTO code_entries (campaign_id, prize_id, entry, sealed, mac) VALUES %s`, `(?, ?, ?, ?, ?)`, fresh), args...)
 			return err
 		})
 		if i.db.Dialect.Classify(err) == sqldb.Refused {
@@ -319,8 +330,12 @@ func (i *importing) duplicates(ctx context.Context) error {
 // end counts added entries, and ends the attempt.
 func (i *importing) end(ctx context.Context, actor string, added int64) error {
 	return i.step(ctx, func(t *sqldb.Tx) error {
-		_, err := t.Change(`UPDATE code_lists SET entries = ?, digest = ?, importing_at = NULL WHERE campaign_id = ? AND prize_id = ?`,
-			i.entries+added, i.digest[:], string(i.id), string(i.prize))
+		counted, err := t.Change(`UPDATE code_lists SET entries = ?, digest = ?, importing_at = NULL WHERE campaign_id = ? AND prize_id = ? AND entries = ?`,
+			i.entries+added, i.digest[:], string(i.id), string(i.prize), i.entries)
+		if err == nil && counted == 0 { // an earlier run has counted them
+			_, err = t.Change(`UPDATE code_lists SET importing_at = NULL WHERE campaign_id = ? AND prize_id = ?`, string(i.id), string(i.prize))
+			return err
+		}
 		if err != nil || added == 0 {
 			return err
 		}

@@ -2,6 +2,7 @@ package codes_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/firstcome/firstcome"
@@ -36,6 +37,36 @@ func TestP11AFrozenImportThatWakesUpBehindAnotherAddsNothing(t *testing.T) {
 			done, err = l.Codes.Import(t.Context(), "test", "c", "", []string{"A-1", "A-2"})
 			stage.Must(t, err)
 			stage.Same(t, "the list", codes.Imported{Added: 2, Entries: 3}, done)
+		})
+	}
+}
+
+// TestEachStepOfAnImportMayBeRepeated repeats each step, as after a commit whose outcome is unknown.
+func TestEachStepOfAnImportMayBeRepeated(t *testing.T) {
+	for kind, database := range services.Ledgers {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			l, err := ledger.Open(t.Context(), database(t), ledger.Options{Owner: "a test", Secret: stage.Secret()})
+			stage.Must(t, err)
+			stage.Serve(t, l)
+			stage.Must(t, l.Campaigns.Create(t.Context(), "test", "c", firstcome.Terms{Name: "c", Quantity: 9, Answer: firstcome.Recorded, Imported: true}))
+			twice, err := l.Codes.Freeze(t.Context(), "c", "", []string{"A-1", "A-2"})
+			stage.Must(t, err)
+			stage.Must(t, twice.Again(t.Context()))
+			for range 2 {
+				appended, ended := twice.Continue(t.Context())
+				stage.Must(t, errors.Join(appended, ended))
+			}
+			log, err := l.Reads.AuditLog(t.Context(), ledger.LogFilter{Campaign: "c", Limit: 10})
+			stage.Must(t, err)
+			log = slices.DeleteFunc(log, func(e ledger.LogEntry) bool { return e.Action != "codes.import" })
+			stage.Same(t, "lines of the audit log about the import", 1, len(log))
+			done, err := l.Codes.Import(t.Context(), "test", "c", "", []string{"B-1"})
+			stage.Must(t, err)
+			stage.Same(t, "the list after another import", codes.Imported{Added: 1, Entries: 3}, done)
+			done, err = l.Codes.Import(t.Context(), "test", "c", "", []string{"A-1", "A-2", "B-1"})
+			stage.Must(t, err)
+			stage.Same(t, "its codes in their order", codes.Imported{Added: 0, Entries: 3}, done)
 		})
 	}
 }

@@ -136,7 +136,7 @@ type skipping struct{ *ledger.Reads }
 
 func (s skipping) Terms(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error) {
 	t, err := s.Reads.Terms(ctx, id, version)
-	return t.Skip(0, 1), err
+	return t.WithSkip(0, 1), err
 }
 
 // TestTheRankOnAPageIsThatOfTheCouponsOwnTerms, and no number: in the terms of the coupons a number was skipped.

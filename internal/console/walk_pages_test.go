@@ -154,7 +154,7 @@ func (w *walk) figures(step walked, lang, path string, got shown) {
 // stock finds how much of a prize Live shows.
 var stock = regexp.MustCompile(`<span data-given>([^<]*)</span> <small data-of>([^<]*)</small>`)
 
-// stocks compares the stock of the prizes with what was issued: the last prize also has the stock of voided coupons.
+// stocks compares the stock of the prizes with the issued coupons. The last prize also has the stock of voided coupons.
 func (w *walk) stocks(step walked, lang string, got shown, known func(string) string) {
 	w.t.Helper()
 	var is, want []string

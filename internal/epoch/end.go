@@ -47,7 +47,7 @@ func (e *Epochs) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded r
 	return fill, sqldb.Wrap(err, "rebuild the gate of %s", r.Campaign)
 }
 
-// An atGate has what a gate that decides no longer knows of a campaign. It is zero if that is nothing.
+// An atGate is what a frozen gate knows of a campaign. It is zero if the gate knows nothing.
 type atGate struct{ version, termsVersion, inForce, lastNumber int64 }
 
 // concludeRebuilt concludes the change that the ledger has not noted as applied, if there is one.
@@ -178,7 +178,7 @@ func (e *Epochs) nextEpoch(t *sqldb.Tx, s campaign.Row, actor string, frozen rec
 	s.Version = made.Version
 	ceiling, payload := e.store.Grant(&s), before
 	if given < ended {
-		terms = terms.Skip(given, ended)
+		terms = terms.WithSkip(given, ended)
 	}
 	if (given < ended || burnt) && !s.Closed {
 		payload, err = e.changeTerms(t, &s, actor, before, terms)

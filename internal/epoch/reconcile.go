@@ -31,7 +31,7 @@ type storedReconcile struct {
 	Paused   bool   `json:"paused"`
 	Closed   bool   `json:"closed"`
 	ClosedAt *int64 `json:"closed_at,omitempty"` // by the gate
-	// Behind was the ledger's version before the reconcile, or a lower one: see forked. Gate is the gate's version, and Through the last number
+	// Behind was the ledger's version before the reconcile, or an earlier version: see forked. Gate is the gate's version, and Through the last number
 	// that the gate assigned.
 	Behind      int64 `json:"behind"`
 	Gate        int64 `json:"gate_version"`
@@ -149,6 +149,9 @@ func compareCodes(t *sqldb.Tx, id firstcome.CampaignID, atGate string) error {
 		return fmt.Errorf("read what the gate notes of imported codes: %w", err)
 	}
 	for _, list := range noted.Lists {
+		if list.Entries == 0 {
+			continue // it needs none, and may never have been imported
+		}
 		var digest codes.Digest
 		entries := int64(0)
 		rows, err := t.Query(`SELECT e.mac FROM code_lists l JOIN code_entries e ON e.campaign_id = l.campaign_id AND e.prize_id = l.prize_id
@@ -185,7 +188,9 @@ func (e *Epochs) gateTerms(t *sqldb.Tx, s *campaign.Row, g recovery.GateState) (
 	if terms, err = campaign.DecodeTerms(g.Payload); err != nil {
 		return terms, before, fmt.Errorf("read the terms that the gate keeps: %w", err)
 	}
-	terms.Burnt += terms.Quantity - g.Quantity // by voids since the terms were set
+	if terms.HasImported() { // voids may have lowered the quantity since the terms were set
+		terms.Burnt += terms.Quantity - g.Quantity
+	}
 	terms.Quantity = g.Quantity
 	if g.Log != nil {
 		terms.Log = g.Log

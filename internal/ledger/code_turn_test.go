@@ -58,7 +58,7 @@ func TestInManyCampaignsOneCodeIsLookedForAtATime(t *testing.T) {
 	if len(l.Reads.codes.turn) > 0 {
 		t.Error("the turn was not given back")
 	}
-	// A search that finds nothing reads the list of campaigns. It keeps its turn meanwhile.
+	// A search that finds nothing reads the list of campaigns. It keeps its turn until it has read the list.
 	var taken []*sql.Conn
 	for range l.db.Conclude.DB.Stats().MaxOpenConnections {
 		c, err := l.db.Conclude.DB.Conn(t.Context())

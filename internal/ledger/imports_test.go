@@ -310,7 +310,8 @@ func TestP11NumbersThatAreLostInTheMiddleLowerTheQuantity(t *testing.T) {
 				t.Errorf("a reconcile with a gate that was resumed with %s: %v", what, err)
 			}
 		}
-		if err := adopt(fill.Codes); errors.Is(err, recovery.ErrOtherCodes) {
+		same := strings.Replace(fill.Codes, `"lists":[`, `"lists":[{"prize":"none","entries":0,"digest":""},`, 1) // and a list that needs no code
+		if err := adopt(same); errors.Is(err, recovery.ErrOtherCodes) {
 			t.Errorf("a reconcile with the same codes: %v", err)
 		}
 	})

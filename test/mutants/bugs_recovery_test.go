@@ -264,7 +264,7 @@ var recoveryBugs = []mutant{
 	},
 	{
 		bug:  "a rebuild forgets which numbers it skips",
-		file: "internal/epoch/end.go", old: "		terms = terms.Skip(given, ended)\n", new: "		_ = terms.Skip(given, ended)\n",
+		file: "internal/epoch/end.go", old: "		terms = terms.WithSkip(given, ended)\n", new: "		_ = terms.WithSkip(given, ended)\n",
 		pkg: everything, test: "TestF80P10RanksGoOnBehindEachLossOfRedis",
 	},
 	{

@@ -315,7 +315,7 @@ func (l *Ledger) nextEpoch(a *account, frozen recovery.Frozen, loaded recovery.L
 	a.applied = l.number(a, firstcome.Change{Kind: firstcome.ChangeRebuild, Epoch: a.epoch, Terms: firstcome.Terms{Log: loaded.Log}})
 	a.changes[a.applied-1].anew = loaded.Anew
 	if given < ended && !a.Closed {
-		a.Terms = a.Skip(given, ended)
+		a.Terms = a.WithSkip(given, ended)
 		a.applied = l.number(a, firstcome.Change{Kind: firstcome.ChangeTerms, Terms: a.Terms})
 		a.termsVersion = a.applied
 	}

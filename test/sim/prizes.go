@@ -86,7 +86,7 @@ func (r *ranks) ended(given, through int64) {
 		given = max(given, r.skips.Skips[n-1].After)
 	}
 	if given < through {
-		r.skips = r.skips.Skip(given, through)
+		r.skips = r.skips.WithSkip(given, through)
 	}
 }
 
